@@ -1,0 +1,80 @@
+"""Start-up code that travels to every Python process by ``PYTHONPATH``.
+
+Environment variables say what to do:
+
+``VLLM_GRAFT_HOOK``
+    The import-time graft: handed to ``vllm_graft.hook.install``.
+``VLLM_GRAFT_CPU``
+    ``1`` makes Model Runner V2 run without a GPU: ``vllm_graft.cpu.install``.
+
+Both only register import hooks; nothing heavy is imported here. The package is
+loaded from the folder above this one, without putting that folder (it may be a
+``site-packages`` full of the tool's own dependencies) on ``sys.path``. Any other
+``sitecustomize`` further down ``sys.path`` runs afterwards, as if this one were
+not there. A failure ends the process: to go on without what was asked for would
+be a silent error, and ``site`` swallows exceptions.
+"""
+
+import os
+import sys
+
+
+def _load_package():
+    """Import ``vllm_graft`` from beside this file, whatever ``sys.path`` has."""
+    import importlib.util  # noqa: PLC0415
+
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    spec = importlib.util.spec_from_file_location(
+        "vllm_graft",
+        os.path.join(folder, "__init__.py"),  # noqa: PTH118
+        submodule_search_locations=[folder],
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["vllm_graft"] = module
+    spec.loader.exec_module(module)
+
+
+def _install():
+    hook = os.environ.get("VLLM_GRAFT_HOOK")
+    cpu = os.environ.get("VLLM_GRAFT_CPU") == "1"
+    if not (hook or cpu):
+        return
+    _load_package()
+    if hook:
+        # First, so that it sees every import of a patched module.
+        import vllm_graft.hook  # noqa: PLC0415
+
+        vllm_graft.hook.install(hook)
+    if cpu:
+        import vllm_graft.cpu  # noqa: PLC0415
+
+        vllm_graft.cpu.install()
+
+
+def _chain():
+    """Run the ``sitecustomize`` that this one shadows, if there is one."""
+    from importlib.machinery import PathFinder  # noqa: PLC0415
+    from importlib.util import module_from_spec  # noqa: PLC0415
+
+    here = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120
+    path = [entry for entry in sys.path if os.path.realpath(entry) != here]
+    spec = PathFinder.find_spec("sitecustomize", path)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+# Tools that an engine starts may be older Pythons; they have no part in this.
+if sys.version_info >= (3, 10):
+    try:
+        _install()
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.write("vllm-graft: start-up failed, ending the process\n")
+        sys.stderr.flush()
+        raise SystemExit(70) from None
+    _chain()
