@@ -1,0 +1,216 @@
+"""Judges and makes the changes of one patch to one file.
+
+The result is verified before anyone sees it: its changed functions parse, every
+hunk is then found *applied*, and the post-conditions hold. What fails that is a
+conflict, and the file stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vllm_graft.condition import Check
+from vllm_graft.edit import Edit, LostError, SharedLineError, explode, splice
+from vllm_graft.errors import SourceError
+from vllm_graft.locate import CompiledHunk, Found
+from vllm_graft.patchfile import FilePatch
+from vllm_graft.reparse import reparse
+from vllm_graft.results import DONE, HunkResult, Verdict, combine
+from vllm_graft.source import Source
+
+_MOST_SPLITS = 50
+
+
+@dataclass(frozen=True)
+class FileOutcome:
+    """What a file patch does to one file.
+
+    Args:
+        verdict: Where it stands.
+        reason: Why, where a hunk does not say so already.
+        hunks: One result for each hunk.
+        text: The file's text afterwards; as before where nothing changes.
+    """
+
+    verdict: Verdict
+    reason: str
+    hunks: tuple[HunkResult, ...]
+    text: str
+
+
+class CompiledFile:
+    """The changes to one file, compiled once and used on many trees.
+
+    Args:
+        path: The patch file, for messages.
+        file: The file patch; for a reverse patch, the reversed one.
+        reverse: Post-conditions then say nothing, and guards are judged on the
+            tree as it is: they speak of the patched side.
+
+    Raises:
+        PatchError: A hunk or condition is malformed.
+    """
+
+    def __init__(self, path: str, file: FilePatch, *, reverse: bool = False) -> None:
+        self.file = file
+        self.reverse = reverse
+        self.hunks = [CompiledHunk(path, h, reverse=reverse) for h in file.hunks]
+        self.checks = [Check(path, condition) for condition in file.conditions]
+
+    def evaluate(self, source: Source) -> FileOutcome:
+        """Judges the file and makes the changes in memory.
+
+        Raises:
+            SourceError: The file is not Python.
+        """
+        current = source
+        splits: list[tuple[int, int]] = []
+        for _ in range(_MOST_SPLITS):
+            try:
+                outcome = self._evaluate(current)
+                break
+            except SharedLineError as shared:
+                line = current.line_number(shared.offset)
+                try:
+                    text = explode(current, shared.offset)
+                except LostError:
+                    return self._cannot_split(source, line)
+                added = text.count("\n") - current.text.count("\n")
+                splits.append((line, added))
+                current = source.with_text(text)
+        else:
+            return self._cannot_split(source, splits[-1][0])
+        if outcome.text == current.text:
+            outcome = replace(outcome, text=source.text)
+        return _with_original_lines(outcome, splits)
+
+    def _cannot_split(self, source: Source, line: int) -> FileOutcome:
+        reason = f"line {line} holds several statements that cannot be told apart"
+        hunks = tuple(
+            HunkResult(h.hunk.scope, Verdict.CONFLICT, (line,), reason)
+            for h in self.hunks
+        )
+        return FileOutcome(Verdict.CONFLICT, reason, hunks, source.text)
+
+    def _evaluate(self, source: Source) -> FileOutcome:
+        found = [self._locate(hunk, source) for hunk in self.hunks]
+        guarded = self._guard(source, found)
+        edits = [edit for f in guarded for edit in f.edits]
+        result = source.with_text(splice(source, edits)) if edits else source
+        try:
+            tree = reparse(source, edits, result) if edits else source.tree
+        except SourceError as error:
+            return self._refuse(source, guarded, f"the result is {error.message}")
+        broken = [] if self.reverse else self._broken(tree)
+        results = [
+            self._result(hunk, f, broken)
+            for hunk, f in zip(self.hunks, guarded, strict=True)
+        ]
+        verdict = _combine(results)
+        if edits and verdict in (Verdict.APPLIES, Verdict.PARTIAL):
+            problem = self._unverified(tree, guarded) or "; ".join(broken)
+            if problem:
+                return self._refuse(source, guarded, problem)
+            return FileOutcome(verdict, "", tuple(results), result.text)
+        reason = "; ".join(broken) if verdict is Verdict.CONFLICT else ""
+        return FileOutcome(verdict, reason, tuple(results), source.text)
+
+    def _locate(self, hunk: CompiledHunk, source: Source) -> Found:
+        try:
+            return hunk.locate(source)
+        except LostError as lost:
+            return Found(Verdict.CONFLICT, str(lost))
+
+    def _guard(self, source: Source, found: Sequence[Found]) -> list[Found]:
+        """Takes back the hunks whose guard does not hold."""
+        if not any(hunk.guards for hunk in self.hunks):
+            return list(found)
+        tree = source.tree
+        if not self.reverse:
+            edits = [
+                edit
+                for hunk, f in zip(self.hunks, found, strict=True)
+                for edit in f.edits
+                if not hunk.guards
+            ]
+            text = splice(source, edits)
+            tree = reparse(source, edits, source.with_text(text)) if edits else tree
+        kept = []
+        for hunk, f in zip(self.hunks, found, strict=True):
+            failures = (check.failure(tree) for check in hunk.guards if f.edits)
+            failure = next(filter(None, failures), None)
+            kept.append(
+                Found(Verdict.ABSENT, f"guard: {failure}", f.lines) if failure else f
+            )
+        return kept
+
+    def _broken(self, tree: ast.Module) -> list[str]:
+        failures = (check.failure(tree) for check in self.checks)
+        return [f"post-condition {failure}" for failure in failures if failure]
+
+    def _result(
+        self, hunk: CompiledHunk, found: Found, broken: Sequence[str]
+    ) -> HunkResult:
+        verdict, reason = found.verdict, found.reason
+        optional = hunk.hunk.optional or bool(hunk.guards)
+        if verdict is None and optional:
+            verdict = Verdict.ABSENT
+        elif verdict is None and self.checks and not broken and not self.reverse:
+            verdict, reason = Verdict.SUPERSEDED, "solved another way"
+        elif verdict is None:
+            verdict = Verdict.CONFLICT
+        elif verdict is Verdict.APPLIED and broken:
+            verdict, reason = Verdict.CONFLICT, f"looks applied, but {broken[0]}"
+        return HunkResult(hunk.hunk.scope, verdict, found.lines, reason, optional)
+
+    def _unverified(self, tree: ast.Module, found: Sequence[Found]) -> str:
+        """Reads the change back: every hunk with edits must now be applied."""
+        for hunk, before in zip(self.hunks, found, strict=True):
+            if before.edits and not hunk.is_applied(tree):
+                scope = hunk.hunk.scope
+                return f"the result on {scope} would not be recognised as applied"
+        return ""
+
+    def _refuse(
+        self, source: Source, found: Sequence[Found], reason: str
+    ) -> FileOutcome:
+        hunks = tuple(
+            HunkResult(
+                hunk.hunk.scope,
+                Verdict.CONFLICT if f.edits else f.verdict or Verdict.CONFLICT,
+                f.lines,
+                reason if f.edits else f.reason,
+                hunk.hunk.optional or bool(hunk.guards),
+            )
+            for hunk, f in zip(self.hunks, found, strict=True)
+        )
+        return FileOutcome(Verdict.CONFLICT, reason, hunks, source.text)
+
+
+def _combine(results: Sequence[HunkResult]) -> Verdict:
+    """Optional hunks count where they have something to do, or are all there is."""
+    required = [r.verdict for r in results if not r.optional]
+    wanted = [
+        r.verdict
+        for r in results
+        if r.optional and r.verdict not in (*DONE, Verdict.ABSENT)
+    ]
+    return combine([*required, *wanted] or [r.verdict for r in results])
+
+
+def _with_original_lines(
+    outcome: FileOutcome, splits: Sequence[tuple[int, int]]
+) -> FileOutcome:
+    """Line numbers as they were before shared lines were split."""
+
+    def original(line: int) -> int:
+        for at, added in reversed(splits):
+            line = line - added if line > at + added else min(line, at)
+        return line
+
+    hunks = tuple(
+        replace(hunk, lines=tuple(map(original, hunk.lines))) for hunk in outcome.hunks
+    )
+    return replace(outcome, hunks=hunks)

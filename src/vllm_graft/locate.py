@@ -1,0 +1,244 @@
+"""Finds the places of one hunk in one file. Pure: reads trees, changes nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vllm_graft.change import Add, Change, Drop
+from vllm_graft.condition import Check
+from vllm_graft.edit import Edit, Editor
+from vllm_graft.errors import PatchError
+from vllm_graft.layout import Part, all_blocks, span
+from vllm_graft.match import Match
+from vllm_graft.miss import nearest_miss
+from vllm_graft.patchfile import Hunk
+from vllm_graft.pattern import View
+from vllm_graft.results import Verdict
+from vllm_graft.scope import find_scopes, nearest_names
+from vllm_graft.source import Source
+from vllm_graft.substitute import Substitution
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One match of one view.
+
+    Args:
+        key: ``id`` of the source statements that the change is about: the dropped
+            ones, or those that lines are added beside; in the after view, the
+            added ones.
+        inside: ``id`` of all statements in the matched run.
+        weight: How much the view says, in logical lines.
+    """
+
+    change: Change
+    match: Match
+    key: frozenset[int]
+    inside: frozenset[int]
+    weight: int
+
+    def overlaps(self, other: Spot) -> bool:
+        """Whether both are about the same place."""
+        return bool(self.key & other.inside or other.key & self.inside)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The outcome for one hunk before conditions are considered."""
+
+    verdict: Verdict | None
+    reason: str = ""
+    lines: tuple[int, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+class CompiledHunk:
+    """A hunk, ready to be located.
+
+    Args:
+        path: The patch file, for messages.
+        hunk: The hunk; for a reverse patch, the reversed one.
+        reverse: Alternatives that cannot be reversed are then left out.
+
+    Raises:
+        PatchError: The hunk is malformed.
+    """
+
+    def __init__(self, path: str, hunk: Hunk, *, reverse: bool = False) -> None:
+        self.path = path
+        self.hunk = hunk
+        self.guards = [Check(path, condition) for condition in hunk.conditions]
+        self.changes: list[Change] = []
+        for index, alternative in enumerate(hunk.alternatives):
+            try:
+                self.changes.append(Change(path, alternative, hunk.wheres))
+            except PatchError:
+                if not (reverse and index):
+                    raise
+
+    def locate(self, source: Source) -> Found:
+        """Where the hunk stands in a file, and the edits that apply it.
+
+        Raises:
+            SharedLineError: A line must be split before it can be edited.
+        """
+        scopes = find_scopes(source.tree, self.hunk.scopes)
+        if not scopes:
+            near = nearest_names(source.tree, self.hunk.scopes[0])
+            guess = f"; nearest: {', '.join(near)}" if near else ""
+            return Found(
+                Verdict.ABSENT, f"no definition {self.hunk.scope} in this file{guess}"
+            )
+        blocks = [block for scope in scopes for block in all_blocks(scope)]
+        before, after = self._spots(blocks)
+        if self.is_layout:
+            before, after = _by_layout(source, before)
+        return self._judge(source, before, after) or Found(
+            None, nearest_miss(source, self.changes, blocks)
+        )
+
+    def is_applied(self, tree: ast.Module) -> bool:
+        """Whether the change is found made in a tree. Reads no positions."""
+        scopes = find_scopes(tree, self.hunk.scopes)
+        blocks = [block for scope in scopes for block in all_blocks(scope)]
+        before, after = self._spots(blocks)
+        return len(after) >= self.hunk.least and (self.is_layout or not before)
+
+    @property
+    def is_layout(self) -> bool:
+        """Whether the hunk changes nothing but how code is laid out."""
+        return self.changes[0].is_layout
+
+    def _spots(
+        self, blocks: Sequence[list[ast.AST]]
+    ) -> tuple[list[Spot], list[Spot]]:
+        """The places of the before view, and those of the after view.
+
+        Where both match at one place, the view that says more is right: a view at
+        the edge of which lines come or go also matches in the other side's tree.
+        """
+        before: list[Spot] = []
+        after: list[Spot] = []
+        for change in self.changes:
+            for spots, view in ((before, change.before), (after, change.after)):
+                matcher = change.matcher(view)
+                for match in (m for block in blocks for m in matcher.find(block)):
+                    spot = _spot(change, match, view)
+                    if not any(spot.key & known.key for known in spots):
+                        spots.append(spot)
+        if self.is_layout:
+            return before, after
+        before = [
+            spot
+            for spot in before
+            if not any(a.weight > spot.weight and spot.overlaps(a) for a in after)
+        ]
+        after = [a for a in after if not any(a.overlaps(spot) for spot in before)]
+        return before, after
+
+    def _judge(
+        self, source: Source, before: Sequence[Spot], after: Sequence[Spot]
+    ) -> Found | None:
+        least, most = self.hunk.least, self.hunk.most
+        todo, done = len(before), len(after)
+        editors = [Editor(source, spot.change, spot.match) for spot in before]
+        lines = tuple(sorted(editor.first_line() for editor in editors))
+        if todo and most is not None and todo > most:
+            wanted = str(most) if most == least else f"{least} to {most}"
+            return Found(
+                Verdict.AMBIGUOUS,
+                f"matches {todo} places, at lines "
+                f"{', '.join(map(str, lines))}; the hunk allows {wanted}",
+                lines,
+            )
+        if todo and todo + done >= least:
+            edits = tuple(edit for editor in editors for edit in editor.edits())
+            if todo >= least:
+                return Found(Verdict.APPLIES, "", lines, edits)
+            reason = f"applied at {done} of {todo + done} places"
+            return Found(Verdict.PARTIAL, reason, lines, edits)
+        if not todo and done >= least:
+            return Found(Verdict.APPLIED, "", tuple(sorted({_line(s) for s in after})))
+        if todo or done:
+            return Found(
+                None, f"matches {todo + done} places; the hunk needs at least {least}"
+            )
+        return None
+
+
+def _spot(change: Change, match: Match, view: View) -> Spot:
+    kind = "-" if view is change.before else "+"
+    changed = {
+        id(match.nodes[id(line.part.node)])
+        for line in view.logical_lines
+        if change.lines[line.rows[0]].kind == kind and id(line.part.node) in match.nodes
+    }
+    inside = {
+        id(child)
+        for node in match.block.nodes
+        for child in ast.walk(node)
+        if isinstance(child, ast.stmt)
+    }
+    key = changed or _beside(change, match, view)
+    return Spot(
+        change, match, frozenset(key), frozenset(inside), len(view.logical_lines)
+    )
+
+
+def _beside(change: Change, match: Match, view: View) -> set[int]:
+    """The kept statements next to lines that only the other view has."""
+    kept = [
+        (line.rows[0], id(match.nodes[id(line.part.node)]))
+        for line in view.logical_lines
+        if id(line.part.node) in match.nodes
+    ]
+    rows = [row for row, line in enumerate(change.lines) if line.kind != " "]
+    key = set()
+    for row in rows:
+        above = [node for at, node in kept if at < row]
+        key.add(above[-1] if above else next(node for at, node in kept if at > row))
+    return key
+
+
+def _line(spot: Spot) -> int:
+    """The source line of a change that is there already."""
+    change = spot.change
+    nodes = [
+        spot.match.nodes[id(line.part.node)]
+        for line in change.after.logical_lines
+        if change.lines[line.rows[0]].kind == "+"
+        and id(line.part.node) in spot.match.nodes
+    ]
+    node = nodes[0] if nodes else spot.match.block.nodes[0]
+    return getattr(getattr(node, "pattern", node), "lineno", 0)
+
+
+def _by_layout(
+    source: Source, spots: Sequence[Spot]
+) -> tuple[list[Spot], list[Spot]]:
+    """Tells two layouts of the same code apart by their text."""
+    before, after = [], []
+    for spot in spots:
+        change, nodes = spot.change, spot.match.nodes
+        drops = [item for item in change.items if isinstance(item, Drop)]
+        adds = [item for item in change.items if isinstance(item, Add)]
+        spans = [
+            span(source, Part(nodes[id(d.line.part.node)], d.line.part.name))
+            for d in drops
+        ]
+        write = Substitution(source, change, spot.match).apply
+        here = [_stripped(source.text[s.start : s.end]) for s in spans]
+        if here == [_stripped(write(drop.named)) for drop in drops]:
+            before.append(spot)
+        elif here == [
+            _stripped(write("\n".join(line.text for line in add.lines)))
+            for add in adds
+        ]:
+            after.append(spot)
+    return before, after
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,67 @@
+"""Explains a conflict: which pattern line failed against which source line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from vllm_graft.change import Change
+from vllm_graft.pattern import View, decode
+from vllm_graft.source import Source
+
+_WIDTH = 72
+
+
+def nearest_miss(
+    source: Source, changes: Sequence[Change], blocks: Sequence[list[ast.AST]]
+) -> str:
+    """The pattern line that failed after the most had matched, as a sentence."""
+    best: tuple[tuple[int, int, float], str] | None = None
+    for change in changes:
+        matcher = change.matcher(change.before)
+        matcher.misses = []
+        for block in blocks:
+            for _ in matcher.find(block):
+                pass
+        deepest = max((depth for depth, _, _ in matcher.misses), default=0)
+        for depth, pattern, node in matcher.misses:
+            if depth < deepest:
+                continue
+            score = (depth, int(type(pattern) is type(node)), _likeness(pattern, node))
+            if best is None or score > best[0]:
+                best = score, _describe(source, change.before, pattern, node)
+    return best[1] if best else "nothing in the scope resembles the pattern"
+
+
+def _likeness(pattern: ast.AST, node: ast.AST | None) -> float:
+    if node is None or type(pattern) is not type(node):
+        return 0.0
+    return SequenceMatcher(None, _code(pattern), _code(node)).quick_ratio()
+
+
+def _code(node: ast.AST) -> str:
+    if isinstance(node, ast.ExceptHandler | ast.match_case):
+        return ast.unparse(node)
+    try:
+        return ast.unparse(node).split("\n", 1)[0]
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _describe(
+    source: Source, view: View, pattern: ast.AST, node: ast.AST | None
+) -> str:
+    line = view.line_of(pattern)
+    wanted = f"line {line.number} of the patch, `{_cut(line.text)}`"
+    if node is None:
+        return f"{wanted}, has no counterpart: the block ends before it"
+    where: Any = getattr(node, "pattern", node)  # a match_case has no position
+    text = source.line(where.lineno)
+    return f"{wanted}, does not match line {where.lineno}, `{_cut(decode(text))}`"
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -1,0 +1,248 @@
+"""Semantic patch files: the data model, and printing it back exactly.
+
+A file is a mail header, a commit message, ``---``, and then for each target file
+a ``---``/``+++`` pair, post-conditions and hunks. :mod:`vllm_graft.parser` reads
+it; ``str(patch)`` gives back the text that was read, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+Kind = Literal[" ", "-", "+", "#"]
+_SWAP: Final[dict[Kind, Kind]] = {"-": "+", "+": "-", " ": " ", "#": "#"}
+DEV_NULL: Final = "/dev/null"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a hunk.
+
+    Args:
+        kind: ``" "`` context, ``"-"`` removed, ``"+"`` added, ``"#"`` a comment
+            on the patch itself.
+        text: The line without its first character and line ending.
+        number: Its 1-based line in the patch file.
+    """
+
+    kind: Kind
+    text: str
+    number: int
+    bare: bool = field(default=False, compare=False)  # an empty line without " "
+
+    def __str__(self) -> str:
+        return "" if self.bare else self.kind + self.text
+
+    def reversed(self) -> Line:
+        """The line as the reverse patch has it."""
+        return replace(self, kind=_SWAP[self.kind])
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``ensure SCOPE has [no] PATTERN`` or ``when SCOPE has [no] PATTERN``.
+
+    Args:
+        keyword: ``ensure`` (a post-condition) or ``when`` (a guard).
+        scope: The scope glob to look in.
+        negated: Whether the pattern must be absent.
+        lines: The pattern, as context lines.
+    """
+
+    keyword: Literal["ensure", "when"]
+    scope: str
+    negated: bool
+    lines: tuple[Line, ...]
+    number: int
+    inline: bool = True
+
+    def __str__(self) -> str:
+        head = f"{self.keyword} {self.scope} has{' no' if self.negated else ''}"
+        if self.inline:
+            return f"{head} {self.lines[0].text}"
+        return "\n".join([head, *map(str, self.lines)])
+
+    @property
+    def summary(self) -> str:
+        """The condition on one line, for messages."""
+        pattern = " ".join(line.text.strip() for line in self.lines)
+        return f"{self.scope} has{' no' if self.negated else ''} `{pattern}`"
+
+
+@dataclass(frozen=True)
+class Where:
+    """``where $NAME in EXPRESSION, …``: what a metavariable may bind."""
+
+    name: str
+    choices: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"where ${self.name} in {self.choices}"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to write a hunk: its lines, with the header line above them."""
+
+    header: str
+    lines: tuple[Line, ...]
+    number: int
+
+    def reversed(self) -> Alternative:
+        """The alternative with its views swapped, removals first."""
+        lines: list[Line] = []
+        block: list[Line] = []
+        for line in (*map(Line.reversed, self.lines), None):
+            if line is not None and line.kind in "-+":
+                block.append(line)
+                continue
+            lines += sorted(block, key=lambda x: x.kind == "+")
+            block.clear()
+            if line is not None:
+                lines.append(line)
+        return replace(self, lines=tuple(lines))
+
+    def __str__(self) -> str:
+        return "\n".join([self.header, *map(str, self.lines)])
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """A change at one place, or at ``least`` to ``most`` like places.
+
+    Args:
+        scopes: Globs over qualified names; a match in any of them counts.
+            ``<module>`` is the whole file.
+        least: The fewest places it must match.
+        most: The most places it may match, or None for any number.
+        optional: Whether a tree without the place is in order.
+        conditions: Guards; the hunk is for trees where all of them hold once
+            the patch is applied.
+        wheres: What metavariables may bind.
+        alternatives: The ways to write it, the preferred one first.
+    """
+
+    scopes: tuple[str, ...]
+    least: int
+    most: int | None
+    optional: bool
+    conditions: tuple[Condition, ...]
+    wheres: tuple[Where, ...]
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def number(self) -> int:
+        """The 1-based line of the hunk's header in the patch file."""
+        return self.alternatives[0].number
+
+    @property
+    def scope(self) -> str:
+        """The scopes as the header has them."""
+        return ", ".join(self.scopes)
+
+    def reversed(self) -> Hunk:
+        """The hunk that undoes this one."""
+        return replace(
+            self, alternatives=tuple(a.reversed() for a in self.alternatives)
+        )
+
+    def __str__(self) -> str:
+        first, *others = map(str, self.alternatives)
+        head, newline, rest = first.partition("\n")
+        directives = [*map(str, self.wheres), *map(str, self.conditions)]
+        return "\n".join([head, *directives, *([rest] if newline else []), *others])
+
+
+@dataclass(frozen=True)
+class FilePatch:
+    """The changes to one file.
+
+    Args:
+        old: Its path before, relative to the tree's root, or None for a new file.
+        new: Its path after, or None for a file that goes.
+        conditions: Post-conditions on the patched file.
+        hunks: In the order of the patch file; empty for a new file, whose
+            content stands in the series' ``files`` folder.
+    """
+
+    old: str | None
+    new: str | None
+    conditions: tuple[Condition, ...]
+    hunks: tuple[Hunk, ...]
+    number: int
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of the file, relative to the tree's root."""
+        path = self.new or self.old
+        assert path is not None
+        return path
+
+    def reversed(self) -> FilePatch:
+        """The changes that undo these."""
+        hunks = tuple(hunk.reversed() for hunk in self.hunks)
+        return replace(self, old=self.new, new=self.old, hunks=hunks)
+
+    def __str__(self) -> str:
+        old = f"a/{self.old}" if self.old else DEV_NULL
+        new = f"b/{self.new}" if self.new else DEV_NULL
+        head = [f"--- {old}", f"+++ {new}", *self.remarks]
+        return "\n".join([*head, *map(str, self.conditions), *map(str, self.hunks)])
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One semantic patch: one commit.
+
+    Args:
+        path: The patch file's name, for messages.
+        headers: The mail header's fields, in order.
+        body: The commit message below the subject.
+        files: The changes, file by file.
+        reverse: Whether this undoes the patch as written.
+    """
+
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    files: tuple[FilePatch, ...]
+    tail: str = "\n"
+    reverse: bool = False
+
+    def header(self, name: str) -> str | None:
+        """A field of the mail header, or None."""
+        wanted = name.lower()
+        return next((v for k, v in self.headers if k.lower() == wanted), None)
+
+    @property
+    def name(self) -> str:
+        """The patch file's own name."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def subject(self) -> str:
+        """The commit's subject line."""
+        return self.header("Subject") or self.name
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Files without which the patch has no meaning in a tree."""
+        return tuple((self.header("Requires") or "").split())
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The paths it changes."""
+        return tuple(file.path for file in self.files)
+
+    def reversed(self) -> Patch:
+        """The patch with its views swapped: to revert is to apply this."""
+        files = tuple(file.reversed() for file in self.files)
+        return replace(self, files=files, reverse=not self.reverse)
+
+    def __str__(self) -> str:
+        head = "".join(f"{name}: {value}\n" for name, value in self.headers)
+        files = "\n".join(map(str, self.files))
+        return f"{head}\n{self.body}---\n{files}{self.tail}"

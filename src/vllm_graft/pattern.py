@@ -1,0 +1,237 @@
+"""Turns the views of a hunk into syntax trees to match with.
+
+A view is plain Python but for metavariables (``$name``), statement ellipses
+(``...``, perhaps ``... without EXPRESSION``) and ellipses among arguments. Each
+is spelt as an identifier that no source has, so that :mod:`ast` does the parsing;
+columns shift, line numbers stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from vllm_graft.errors import PatchError, SourceError
+from vllm_graft.layout import Part, all_blocks, parts, span
+from vllm_graft.patchfile import Line
+from vllm_graft.source import Source
+
+_META: Final = "__graft_meta_"
+_DOTS: Final = "__graft_dots"
+ANONYMOUS: Final = ""
+# Strings and comments are skipped, so that a `$` in them stays what it is.
+_TOKEN = re.compile(
+    r"""(?P<skip>[rRbBuUfF]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"
+    |'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*")|\#[^\n]*)
+    |\$(?P<meta>[A-Za-z_]\w*)
+    |(?P<def>\b(?:def|class)\s+\$?\w+\s*\()
+    |(?P<dots>\.\.\.)
+    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<equals>=)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WITHOUT = re.compile(r"(\s*\.\.\.) without (.+)")
+
+
+def meta_name(identifier: object) -> str | None:
+    """The metavariable that an identifier in a pattern stands for, or None."""
+    if isinstance(identifier, str) and identifier.startswith(_META):
+        name = identifier[len(_META) :]
+        return ANONYMOUS if name == "_" else name
+    return None
+
+
+def is_dots(node: ast.AST) -> bool:
+    """Whether a pattern node is an ellipsis over any run of its siblings."""
+    if isinstance(node, ast.Expr):
+        node = node.value
+    elif isinstance(node, ast.ExceptHandler):
+        node = node.type or node
+    elif isinstance(node, ast.arg):
+        return node.arg.startswith(_DOTS)
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def encode(text: str) -> str:
+    """Spells metavariables and parameter ellipses as identifiers."""
+    out: list[str] = []
+    at = 0
+    depth: list[bool] = []  # per open bracket: is it a def's parameter list
+    defaults = False
+    for found in _TOKEN.finditer(text):
+        out.append(text[at : found.start()])
+        at = found.end()
+        token = found.group()
+        if found["meta"]:
+            token = _META + found["meta"]
+        elif found["def"]:
+            depth.append(token.startswith("def"))
+            defaults = False
+            token = token.replace("$", _META)
+        elif found["open"]:
+            depth.append(False)
+        elif found["close"] and depth:
+            depth.pop()
+        elif found["equals"] and depth[-1:] == [True]:
+            defaults = True
+        elif found["dots"] and depth[-1:] == [True] and not defaults:
+            token = f"{_DOTS}_{at}"
+        elif found["dots"] and depth[-1:] == [True] and _is_parameter(text, found):
+            token = f"{_DOTS}_{at}=0"
+        out.append(token)
+    return "".join([*out, text[at:]])
+
+
+def _is_parameter(text: str, dots: re.Match[str]) -> bool:
+    return text[: dots.start()].rstrip()[-1:] in "(,"
+
+
+def decode(text: str) -> str:
+    """The inverse of :func:`encode` for metavariables, for messages."""
+    return text.replace(_META, "$")
+
+
+@dataclass(frozen=True)
+class LogicalLine:
+    """A logical line of a view, and the hunk lines it stands on."""
+
+    part: Part
+    rows: range
+    column: int
+
+
+@dataclass
+class View:
+    """One view of an alternative, or the pattern of a condition.
+
+    Args:
+        lines: The patch lines that the view is made of.
+        rows: For each of them, its index among the hunk's lines.
+        name: ``before`` or ``after`` or ``pattern``, for messages.
+        path: The patch file, for messages.
+    """
+
+    path: str
+    name: str
+    lines: Sequence[Line]
+    rows: Sequence[int]
+    exclusions: dict[int, ast.expr] = field(default_factory=dict)
+
+    @cached_property
+    def source(self) -> Source:
+        """The view as text, below ``if 1:`` where it is indented."""
+        texts = [line.text if line.kind != "#" else "" for line in self.lines]
+        for index, text in enumerate(texts):
+            found = _WITHOUT.fullmatch(text)
+            if found:
+                texts[index] = found[1]
+                self.exclusions[index] = self._exclusion(found[2], self.lines[index])
+        code = [t for t in texts if t.strip() and not t.lstrip().startswith("#")]
+        indented = bool(code) and code[0][:1].isspace()
+        prefix = "if 1:\n" if indented else "\n"
+        source = Source(self.path, prefix + encode("\n".join(texts)) + "\n")
+        try:
+            _ = source.tree
+        except SourceError as error:
+            raise self._not_python(error) from error
+        return source
+
+    def _not_python(self, error: SourceError) -> PatchError:
+        cause = error.__cause__
+        row = (getattr(cause, "lineno", None) or 2) - 2
+        line = self.lines[min(max(row, 0), len(self.lines) - 1)]
+        problem = getattr(cause, "msg", None) or error.message
+        return PatchError(
+            f"the {self.name} view is not Python: {problem}",
+            where=f"{self.path}:{line.number}",
+            hint=f"read the {self.name} view alone, without the other side's lines: "
+            f"{decode(line.text.strip())!r}",
+        )
+
+    def _exclusion(self, text: str, line: Line) -> ast.expr:
+        return parse_expression(text, self.path, line.number)
+
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        """The pattern: statements that follow each other in one block."""
+        body = self.source.tree.body
+        if self.source.text.startswith("if 1:"):
+            wrapper = body[0]
+            assert isinstance(wrapper, ast.If)
+            if len(body) > 1:
+                row = body[1].lineno - 2
+                raise PatchError(
+                    f"the {self.name} view ends its block early",
+                    where=f"{self.path}:{self.lines[row].number}",
+                    hint="indent no line less than the hunk's first",
+                )
+            return wrapper.body
+        return body
+
+    @cached_property
+    def logical_lines(self) -> list[LogicalLine]:
+        """All logical lines, in order."""
+        result = []
+        for statement in self.statements:
+            for part in parts(self.source, statement):
+                extent = span(self.source, part)
+                first = self.source.line_number(extent.start) - 2
+                last = self.source.line_number(max(extent.start, extent.end - 1)) - 2
+                start = self.source.line_start(extent.start)
+                column = len(self.source.text[start : extent.start].expandtabs())
+                rows = range(self.rows[first], self.rows[last] + 1)
+                result.append(LogicalLine(part, rows, column))
+        return result
+
+    @cached_property
+    def metavariables(self) -> dict[str, int]:
+        """Each named metavariable, and the patch line of its first use."""
+        names: dict[str, int] = {}
+        for statement in self.statements:
+            for node in ast.walk(statement):
+                for _, value in ast.iter_fields(node):
+                    name = meta_name(value)
+                    if name:
+                        row = getattr(node, "lineno", statement.lineno) - 2
+                        names.setdefault(name, self.lines[row].number)
+        return names
+
+    def exclusion(self, dots: ast.AST) -> ast.expr | None:
+        """What the run under an ellipsis must be without."""
+        return self.exclusions.get(dots.lineno - 2)  # type: ignore[attr-defined]
+
+    def row_of(self, node: ast.AST) -> int:
+        """The index, among the hunk's lines, of a node's first line."""
+        return self.rows[node.lineno - 2]  # type: ignore[attr-defined]
+
+    def line_of(self, node: ast.AST) -> Line:
+        """The patch line that a pattern node begins on."""
+        pattern = getattr(node, "pattern", node)  # a match_case has no position
+        return self.lines[pattern.lineno - 2]
+
+    def sibling_lists(self) -> Iterable[list[ast.AST]]:
+        """Every block of the pattern, the outermost first."""
+        top: list[ast.AST] = list(self.statements)
+        yield top
+        for statement in top:
+            yield from all_blocks(statement)
+
+
+def parse_expression(text: str, path: str, number: int) -> ast.expr:
+    """A single expression with metavariables.
+
+    Raises:
+        PatchError: It is not an expression.
+    """
+    try:
+        return ast.parse(encode(text).strip(), mode="eval").body
+    except SyntaxError as error:
+        raise PatchError(
+            f"not an expression: {text!r} ({error.msg})",
+            where=f"{path}:{number}",
+            hint="write one Python expression; $name stands for any expression",
+        ) from error
+

@@ -1,0 +1,97 @@
+"""The syntax tree of an edited file, parsing only the functions that changed.
+
+Parsing is most of the cost of a patch. All edits of a patch fall inside functions
+whose borders are known, so the rest of the tree can be kept. Whenever that is in
+doubt the whole file is parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from vllm_graft.edit import Edit, splice
+from vllm_graft.layout import blocks, stmt_start
+from vllm_graft.source import Source
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def reparse(source: Source, edits: Sequence[Edit], result: Source) -> ast.Module:
+    """The tree of ``result``, which is ``source`` with ``edits`` made.
+
+    Line numbers in it are those of neither text; it is for matching only.
+
+    Raises:
+        SourceError: The result is not Python.
+    """
+    replaced: dict[int, ast.stmt] = {}
+    pending = list(edits)
+    while pending:
+        path = _enclosing(source, source.tree, pending[0])
+        function = path[-1] if path else None
+        if not isinstance(function, _FUNCTIONS):
+            return result.tree
+        start, end = _lines(source, function)
+        mine = [e for e in pending if start <= e.start and e.end <= end]
+        new = _parse(source, function, mine)
+        if new is None:
+            return result.tree
+        replaced[id(function)] = new
+        pending = [edit for edit in pending if edit not in mine]
+    tree = _copy(source.tree, replaced)
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _lines(source: Source, node: ast.stmt) -> tuple[int, int]:
+    start = source.line_start(stmt_start(source, node))
+    return start, source.line_end(source.end(node))
+
+
+def _enclosing(source: Source, node: ast.AST, edit: Edit) -> list[ast.AST]:
+    """The path to the outermost function that holds an edit, or nothing."""
+    for _, block in blocks(node):
+        for child in block:
+            if not isinstance(child, ast.stmt):
+                continue
+            start, end = _lines(source, child)
+            # An insertion at either border would fall outside of the function.
+            if start < edit.start and edit.end <= end and edit.start < end:
+                if isinstance(child, _FUNCTIONS):
+                    return [child]
+                inner = _enclosing(source, child, edit)
+                return [child, *inner] if inner else []
+    return []
+
+
+def _parse(
+    source: Source, function: ast.stmt, edits: Sequence[Edit]
+) -> ast.stmt | None:
+    start, end = _lines(source, function)
+    shifted = [Edit(e.start - start, e.end - start, e.text) for e in edits]
+    text = splice(Source(source.path, source.text[start:end]), shifted)
+    prefix = "if 1:\n" if text[:1].isspace() else ""
+    try:
+        body = ast.parse(prefix + text).body
+    except (SyntaxError, ValueError):
+        return None
+    if prefix:
+        body = body[0].body  # type: ignore[attr-defined]
+    if len(body) == 1 and type(body[0]) is type(function):
+        return body[0]
+    return None
+
+
+def _copy(node: ast.AST, replaced: dict[int, ast.stmt]) -> ast.AST:
+    """``node`` with some descendants replaced; the rest is shared."""
+    if id(node) in replaced:
+        return replaced[id(node)]
+    twin = None
+    for name, block in blocks(node):
+        children = [_copy(child, replaced) for child in block]
+        if any(a is not b for a, b in zip(children, block, strict=True)):
+            twin = twin or copy.copy(node)
+            setattr(twin, name, children)
+    return twin or node
