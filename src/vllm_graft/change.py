@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from vllm_graft.errors import PatchError
 from vllm_graft.match import Matcher
@@ -123,17 +124,7 @@ class Change:
             exclusion=view.exclusion,
         )
 
-    @property
-    def only_adds(self) -> bool:
-        """Whether nothing but new lines distinguishes the views."""
-        return not any(isinstance(item, Drop | Take) for item in self.items)
-
-    @property
-    def only_drops(self) -> bool:
-        """Whether the after view is the before view with lines left out."""
-        return not any(isinstance(item, Put | Add) for item in self.items)
-
-    @property
+    @cached_property
     def is_layout(self) -> bool:
         """Whether the views are the same code, written differently."""
         return _dump(self.before.statements) == _dump(self.after.statements)

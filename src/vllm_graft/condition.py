@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
 
-from vllm_graft.layout import all_blocks
+from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
 from vllm_graft.patchfile import Condition
-from vllm_graft.pattern import View
+from vllm_graft.pattern import View, identifiers
 from vllm_graft.scope import find_scopes
+
+#: Gives the text of a function, or None where it is not known.
+TextOf = Callable[[ast.AST], "str | None"]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Check:
@@ -27,17 +30,23 @@ class Check:
     def __init__(self, path: str, condition: Condition) -> None:
         self.condition = condition
         lines = condition.lines
-        self._view = View(path, "pattern", lines, range(len(lines)))
-        _ = self._view.statements
+        view = View(path, "pattern", lines, range(len(lines)))
+        first = view.statements[0]
+        self._expression = first.value if isinstance(first, ast.Expr) else None
+        if len(view.statements) > 1:
+            self._expression = None
+        self._matcher = Matcher(view.statements, exclusion=view.exclusion)
+        self._names = identifiers(first)
 
-    @cached_property
-    def _matcher(self) -> Matcher:
-        view = self._view
-        return Matcher(view.statements, exclusion=view.exclusion)
+    def failure(self, tree: ast.Module, text_of: TextOf) -> str | None:
+        """Why the condition does not hold in a tree, or None where it does.
 
-    def failure(self, tree: ast.Module) -> str | None:
-        """Why the condition does not hold in a tree, or None where it does."""
-        found = next(self._find(tree), None)
+        Args:
+            tree: The tree to look in.
+            text_of: The text of a function in it, so that functions which lack
+                the pattern's names need not be searched.
+        """
+        found = next(self._find(tree, text_of), None)
         summary = self.condition.summary
         if self.condition.negated and found is not None:
             line = getattr(found, "lineno", 0)
@@ -46,12 +55,28 @@ class Check:
             return f"not so: {summary}"
         return None
 
-    def _find(self, tree: ast.Module) -> Iterator[ast.AST]:
-        pattern = self._view.statements
+    def _find(self, tree: ast.Module, text_of: TextOf) -> Iterator[ast.AST]:
         for scope in find_scopes(tree, [self.condition.scope]):
-            if len(pattern) == 1 and isinstance(pattern[0], ast.Expr):
-                yield from self._matcher.search(pattern[0].value, scope)
+            if self._expression is not None:
+                for region in self._regions(scope, text_of):
+                    yield from self._matcher.search(self._expression, region)
                 continue
             for block in all_blocks(scope):
                 for match in self._matcher.find(block):
                     yield match.block.nodes[0]
+
+    def _regions(self, node: ast.AST, text_of: TextOf) -> Iterator[ast.AST]:
+        """The parts of a scope that can hold the expression."""
+        if isinstance(node, _FUNCTIONS):
+            text = text_of(node)
+            if text is None or all(name in text for name in self._names):
+                yield node
+            return
+        inner = list(blocks(node))
+        nested = {id(child) for _, block in inner for child in block}
+        for child in ast.iter_child_nodes(node):
+            if id(child) not in nested:
+                yield child
+        for _, block in inner:
+            for child in block:
+                yield from self._regions(child, text_of)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vllm_graft.change import Add, Change, Cut, Drop, Gap, Item, Keep, Put, Take
-from vllm_graft.layout import Part, Span, blocks, span, stmt_start
+from vllm_graft.layout import Part, Span, blocks, span, statements, stmt_start
 from vllm_graft.match import Match
 from vllm_graft.source import Source
 from vllm_graft.substitute import Substitution
@@ -94,7 +94,6 @@ class Editor:
         self._line = int(getattr(match.block.nodes[0], "lineno", 0))
         self._indents: dict[int, str] = {}
         self._edits: list[Edit] = []
-        self._unit = indent_unit(source)
         self._substitution = Substitution(source, change, match)
         self._lines = [self._physical(item) for item in change.items]
 
@@ -198,7 +197,7 @@ class Editor:
                 return indentation(self.text[here.start : here.end])
         smaller = [c for c in self._indents if c < column]
         if smaller:
-            return self._indents[max(smaller)] + self._unit
+            return self._indents[max(smaller)] + indent_unit(self.source)
         return " " * column
 
     # --- dropping -------------------------------------------------------------------------
@@ -356,7 +355,7 @@ class Editor:
 
 def indent_unit(source: Source) -> str:
     """The file's step of indentation, from its first indented block."""
-    for parent in ast.walk(source.tree):
+    for parent in statements(source.tree):
         for _, block in blocks(parent):
             if isinstance(parent, ast.stmt) and isinstance(block[0], ast.stmt):
                 outer = indentation(source.line(parent.lineno))
@@ -371,7 +370,7 @@ def explode(source: Source, offset: int) -> str:
     number = source.line_number(offset)
     edits: list[Edit] = []
     unit = indent_unit(source)
-    for parent in ast.walk(source.tree):
+    for parent in statements(source.tree):
         for _, block in blocks(parent):
             if not isinstance(block[0], ast.stmt):
                 continue

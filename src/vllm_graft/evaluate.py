@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vllm_graft.condition import Check
-from vllm_graft.edit import Edit, LostError, SharedLineError, explode, splice
+from vllm_graft.edit import LostError, SharedLineError, explode
 from vllm_graft.errors import SourceError
 from vllm_graft.locate import CompiledHunk, Found
 from vllm_graft.patchfile import FilePatch
-from vllm_graft.reparse import reparse
+from vllm_graft.reparse import Edited
 from vllm_graft.results import DONE, HunkResult, Verdict, combine
 from vllm_graft.source import Source
 
@@ -96,24 +96,23 @@ class CompiledFile:
 
     def _evaluate(self, source: Source) -> FileOutcome:
         found = [self._locate(hunk, source) for hunk in self.hunks]
-        guarded = self._guard(source, found)
-        edits = [edit for f in guarded for edit in f.edits]
-        result = source.with_text(splice(source, edits)) if edits else source
+        found = self._guard(source, found)
+        edits = [edit for f in found for edit in f.edits]
         try:
-            tree = reparse(source, edits, result) if edits else source.tree
+            edited = Edited(source, edits)
         except SourceError as error:
-            return self._refuse(source, guarded, f"the result is {error.message}")
-        broken = [] if self.reverse else self._broken(tree)
+            return self._refuse(source, found, f"the result is {error.message}")
+        broken = [] if self.reverse else self._broken(edited)
         results = [
             self._result(hunk, f, broken)
-            for hunk, f in zip(self.hunks, guarded, strict=True)
+            for hunk, f in zip(self.hunks, found, strict=True)
         ]
         verdict = _combine(results)
         if edits and verdict in (Verdict.APPLIES, Verdict.PARTIAL):
-            problem = self._unverified(tree, guarded) or "; ".join(broken)
+            problem = self._unverified(edited.tree, found) or "; ".join(broken)
             if problem:
-                return self._refuse(source, guarded, problem)
-            return FileOutcome(verdict, "", tuple(results), result.text)
+                return self._refuse(source, found, problem)
+            return FileOutcome(verdict, "", tuple(results), edited.text)
         reason = "; ".join(broken) if verdict is Verdict.CONFLICT else ""
         return FileOutcome(verdict, reason, tuple(results), source.text)
 
@@ -127,27 +126,31 @@ class CompiledFile:
         """Takes back the hunks whose guard does not hold."""
         if not any(hunk.guards for hunk in self.hunks):
             return list(found)
-        tree = source.tree
-        if not self.reverse:
-            edits = [
-                edit
-                for hunk, f in zip(self.hunks, found, strict=True)
-                for edit in f.edits
-                if not hunk.guards
-            ]
-            text = splice(source, edits)
-            tree = reparse(source, edits, source.with_text(text)) if edits else tree
+        edits = [
+            edit
+            for hunk, f in zip(self.hunks, found, strict=True)
+            for edit in f.edits
+            if not hunk.guards and not self.reverse
+        ]
+        try:
+            patched = Edited(source, edits)
+        except SourceError:  # _evaluate meets it again, and says so
+            return list(found)
         kept = []
         for hunk, f in zip(self.hunks, found, strict=True):
-            failures = (check.failure(tree) for check in hunk.guards if f.edits)
+            failures = (
+                check.failure(patched.tree, patched.text_of)
+                for check in hunk.guards
+                if f.edits
+            )
             failure = next(filter(None, failures), None)
             kept.append(
                 Found(Verdict.ABSENT, f"guard: {failure}", f.lines) if failure else f
             )
         return kept
 
-    def _broken(self, tree: ast.Module) -> list[str]:
-        failures = (check.failure(tree) for check in self.checks)
+    def _broken(self, edited: Edited) -> list[str]:
+        failures = (check.failure(edited.tree, edited.text_of) for check in self.checks)
         return [f"post-condition {failure}" for failure in failures if failure]
 
     def _result(

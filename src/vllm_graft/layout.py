@@ -18,7 +18,23 @@ from typing import Final
 from vllm_graft.source import Source
 
 BLOCKS: Final = ("body", "handlers", "cases", "orelse", "finalbody")
-_HOLDERS: Final = (ast.stmt, ast.Module, ast.ExceptHandler, ast.match_case)
+_COMPOUND: Final = (
+    ast.Module,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.Try,
+    ast.ExceptHandler,
+    ast.Match,
+    ast.match_case,
+    *([ast.TryStar] if hasattr(ast, "TryStar") else []),  # Python 3.11
+)
 _CODE = re.compile(r"#[^\r\n]*|[^\s\\]")
 
 
@@ -44,11 +60,19 @@ class Part:
 
 def blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
     """The statement lists of a node, in source order."""
-    if isinstance(node, _HOLDERS):
+    if isinstance(node, _COMPOUND):
         for name in BLOCKS:
             block = getattr(node, name, None)
-            if isinstance(block, list) and block:
+            if block:
                 yield name, block
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and every statement in it."""
+    yield node
+    for _, block in blocks(node):
+        for child in block:
+            yield from statements(child)
 
 
 def all_blocks(node: ast.AST) -> Iterator[list[ast.AST]]:

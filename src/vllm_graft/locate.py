@@ -10,7 +10,7 @@ from vllm_graft.change import Add, Change, Drop
 from vllm_graft.condition import Check
 from vllm_graft.edit import Edit, Editor
 from vllm_graft.errors import PatchError
-from vllm_graft.layout import Part, all_blocks, span
+from vllm_graft.layout import Part, all_blocks, span, statements
 from vllm_graft.match import Match
 from vllm_graft.miss import nearest_miss
 from vllm_graft.patchfile import Hunk
@@ -175,12 +175,7 @@ def _spot(change: Change, match: Match, view: View) -> Spot:
         for line in view.logical_lines
         if change.lines[line.rows[0]].kind == kind and id(line.part.node) in match.nodes
     }
-    inside = {
-        id(child)
-        for node in match.block.nodes
-        for child in ast.walk(node)
-        if isinstance(child, ast.stmt)
-    }
+    inside = {id(child) for node in match.block.nodes for child in statements(node)}
     key = changed or _beside(change, match, view)
     return Spot(
         change, match, frozenset(key), frozenset(inside), len(view.logical_lines)

@@ -100,7 +100,12 @@ class Matcher:
 
     def find(self, block: Sequence[ast.AST]) -> Iterator[Match]:
         """The matches in one block, at most one for each start."""
-        for start in range(len(block)):
+        if not self.pattern:
+            return
+        first = type(self.pattern[0])
+        for start, node in enumerate(block):
+            if type(node) is not first and self.misses is None:
+                continue
             for stop in self._run(self.pattern, 0, block, start, whole=False):
                 yield Match(
                     dict(self._bindings),

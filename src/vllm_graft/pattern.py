@@ -220,6 +220,17 @@ class View:
             yield from all_blocks(statement)
 
 
+def identifiers(node: ast.AST) -> set[str]:
+    """The names and attributes that any match of a pattern must contain."""
+    found: set[str] = set()
+    for child in ast.walk(node):
+        for name in ("id", "attr"):
+            value = getattr(child, name, None)
+            if isinstance(value, str) and meta_name(value) is None:
+                found.add(value)
+    return found
+
+
 def parse_expression(text: str, path: str, number: int) -> ast.expr:
     """A single expression with metavariables.
 

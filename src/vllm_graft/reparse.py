@@ -18,40 +18,59 @@ from vllm_graft.source import Source
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def reparse(source: Source, edits: Sequence[Edit], result: Source) -> ast.Module:
-    """The tree of ``result``, which is ``source`` with ``edits`` made.
+class Edited:
+    """The tree of ``source`` with ``edits`` made.
 
     Line numbers in it are those of neither text; it is for matching only.
 
     Raises:
         SourceError: The result is not Python.
     """
-    replaced: dict[int, ast.stmt] = {}
-    pending = list(edits)
-    while pending:
-        path = _enclosing(source, source.tree, pending[0])
-        function = path[-1] if path else None
-        if not isinstance(function, _FUNCTIONS):
-            return result.tree
-        start, end = _lines(source, function)
-        mine = [e for e in pending if start <= e.start and e.end <= end]
-        new = _parse(source, function, mine)
+
+    def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
+        self._source = source
+        self._new: dict[int, str] | None = {}
+        self.text = splice(source, edits) if edits else source.text
+        self.tree = self._parse(edits) if edits else source.tree
+
+    def text_of(self, function: ast.AST) -> str | None:
+        """The text of a function in the tree, or None where it is not known."""
+        if self._new is None:
+            return None
+        new = self._new.get(id(function))
         if new is None:
-            return result.tree
-        replaced[id(function)] = new
-        pending = [edit for edit in pending if edit not in mine]
-    tree = _copy(source.tree, replaced)
-    assert isinstance(tree, ast.Module)
-    return tree
+            start, end = _lines(self._source, function)
+            new = self._source.text[start:end]
+        return new
+    def _parse(self, edits: Sequence[Edit]) -> ast.Module:
+        source = self._source
+        replaced: dict[int, ast.AST] = {}
+        texts: dict[int, str] = {}
+        pending = list(edits)
+        while pending:
+            function = _enclosing(source, source.tree, pending[0])
+            start, end = _lines(source, function) if function else (0, 0)
+            mine = [e for e in pending if start <= e.start and e.end <= end]
+            parsed = _parse(source, function, mine) if function else None
+            if function is None or parsed is None:
+                self._new = None
+                return source.with_text(self.text).tree
+            replaced[id(function)], text = parsed
+            texts[id(replaced[id(function)])] = text
+            pending = [edit for edit in pending if edit not in mine]
+        tree = _copy(source.tree, replaced)
+        assert isinstance(tree, ast.Module)
+        self._new = texts
+        return tree
 
 
-def _lines(source: Source, node: ast.stmt) -> tuple[int, int]:
+def _lines(source: Source, node: ast.AST) -> tuple[int, int]:
     start = source.line_start(stmt_start(source, node))
     return start, source.line_end(source.end(node))
 
 
-def _enclosing(source: Source, node: ast.AST, edit: Edit) -> list[ast.AST]:
-    """The path to the outermost function that holds an edit, or nothing."""
+def _enclosing(source: Source, node: ast.AST, edit: Edit) -> ast.AST | None:
+    """The outermost function that holds an edit, or None."""
     for _, block in blocks(node):
         for child in block:
             if not isinstance(child, ast.stmt):
@@ -60,15 +79,14 @@ def _enclosing(source: Source, node: ast.AST, edit: Edit) -> list[ast.AST]:
             # An insertion at either border would fall outside of the function.
             if start < edit.start and edit.end <= end and edit.start < end:
                 if isinstance(child, _FUNCTIONS):
-                    return [child]
-                inner = _enclosing(source, child, edit)
-                return [child, *inner] if inner else []
-    return []
+                    return child
+                return _enclosing(source, child, edit)
+    return None
 
 
 def _parse(
-    source: Source, function: ast.stmt, edits: Sequence[Edit]
-) -> ast.stmt | None:
+    source: Source, function: ast.AST, edits: Sequence[Edit]
+) -> tuple[ast.AST, str] | None:
     start, end = _lines(source, function)
     shifted = [Edit(e.start - start, e.end - start, e.text) for e in edits]
     text = splice(Source(source.path, source.text[start:end]), shifted)
@@ -80,11 +98,11 @@ def _parse(
     if prefix:
         body = body[0].body  # type: ignore[attr-defined]
     if len(body) == 1 and type(body[0]) is type(function):
-        return body[0]
+        return body[0], text
     return None
 
 
-def _copy(node: ast.AST, replaced: dict[int, ast.stmt]) -> ast.AST:
+def _copy(node: ast.AST, replaced: dict[int, ast.AST]) -> ast.AST:
     """``node`` with some descendants replaced; the rest is shared."""
     if id(node) in replaced:
         return replaced[id(node)]

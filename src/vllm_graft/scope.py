@@ -30,18 +30,24 @@ def definitions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]
 
 
 def find_scopes(tree: ast.Module, scopes: Sequence[str]) -> list[ast.AST]:
-    """The definitions that any of the globs names; nested ones only once."""
+    """The definitions that any of the globs names, in source order.
+
+    A definition inside of one that is found already is not listed again.
+    """
     if MODULE in scopes:
         return [tree]
-    wanted = [scope.split(".") for scope in scopes]
-    found: list[ast.AST] = []
-    inside: set[int] = set()
-    for name, node in definitions(tree):
-        parts = name.split(".")
-        if id(node) not in inside and any(_glob(parts, glob) for glob in wanted):
-            found.append(node)
-            inside |= {id(inner) for _, inner in definitions(node)}
-    return found
+    found: dict[int, ast.AST] = {}
+    for scope in scopes:
+        for node in _descend(tree, scope.split(".")):
+            found.setdefault(id(node), node)
+    nested = {
+        id(inner)
+        for node in found.values()
+        if len(found) > 1
+        for _, inner in definitions(node)
+    }
+    nodes = [node for key, node in found.items() if key not in nested]
+    return sorted(nodes, key=lambda node: node.lineno)  # type: ignore[attr-defined]
 
 
 def nearest_names(tree: ast.Module, scope: str) -> list[str]:
@@ -50,12 +56,34 @@ def nearest_names(tree: ast.Module, scope: str) -> list[str]:
     return get_close_matches(scope, names, n=2, cutoff=0.7)
 
 
-def _glob(parts: Sequence[str], glob: Sequence[str]) -> bool:
-    """``*`` stands for one component or a part of it, ``**`` for any number."""
-    if not glob:
-        return not parts
-    if glob[0] == "**":
-        return any(_glob(parts[i:], glob[1:]) for i in range(len(parts) + 1))
-    return (
-        bool(parts) and fnmatchcase(parts[0], glob[0]) and _glob(parts[1:], glob[1:])
-    )
+def _descend(node: ast.AST, glob: Sequence[str]) -> Iterator[ast.AST]:
+    """The definitions below a node whose dotted names match a glob.
+
+    ``*`` stands for one component or a part of it, ``**`` for any number.
+    """
+    for child in _children(node):
+        name = child.name
+        if glob[0] == "**":
+            if len(glob) == 1:
+                yield child
+            elif len(glob) == 2 and fnmatchcase(name, glob[1]):
+                yield child
+            yield from _descend(child, glob)
+            if len(glob) > 2 and fnmatchcase(name, glob[1]):
+                yield from _descend(child, glob[2:])
+        elif fnmatchcase(name, glob[0]):
+            if len(glob) == 1 or glob[1:] == ["**"]:
+                yield child
+            if len(glob) > 1:
+                yield from _descend(child, glob[1:])
+
+
+def _children(
+    node: ast.AST,
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for _, block in blocks(node):
+        for child in block:
+            if isinstance(child, _DEFS):
+                yield child
+            elif hasattr(child, "body"):
+                yield from _children(child)
