@@ -1,0 +1,63 @@
+# `make graft` makes the vLLM fork with the series applied; `make test` runs everything.
+#
+#   PYTHON   a Python 3.10 or newer to make the environment with
+#   VLLM     the release to fetch
+#   FORK     where the fork goes
+PYTHON ?= python3
+VLLM ?= 0.23.0
+FORK ?= fork
+VENV ?= .venv
+BIN := $(VENV)/bin
+GRAFT := $(BIN)/vllm-graft
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help graft test test-fast lint format bench matrix clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 20
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("vllm-graft needs Python 3.10 or newer; say make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(FORK)/.git/HEAD: | $(READY)
+	$(GRAFT) fetch $(VLLM) $(FORK)
+
+graft: $(READY) $(FORK)/.git/HEAD ## make fork/: vLLM with the series as commits, and dist/: the mail
+	@git -C $(FORK) config user.email >/dev/null || git -C $(FORK) config user.email graft@localhost
+	@git -C $(FORK) config user.name >/dev/null || git -C $(FORK) config user.name vllm-graft
+	$(GRAFT) apply --commit --series mrv2-async-output $(FORK)
+	$(GRAFT) status --series mrv2-async-output $(FORK)
+	@git -C $(FORK) --no-pager log --oneline v$(VLLM)..HEAD
+	@git -C $(FORK) --no-pager diff --stat v$(VLLM) HEAD
+	$(GRAFT) export --series mrv2-async-output -o dist $(FORK)
+
+test: $(READY) ## run every test; the first time installs the engine (7 GB) into the cache
+	$(BIN)/python -m pytest
+
+test-fast: $(READY) ## run the tests that need neither the engine nor the network
+	$(BIN)/python -m pytest -m "not engine and not network"
+
+lint: $(READY) ## check style, types and the patches
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(GRAFT) check
+
+format: $(READY) ## format the code
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## run the benchmarks and print their tables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+matrix: $(READY) ## judge the series on every release; writes dist/matrix.html
+	@mkdir -p dist
+	$(GRAFT) matrix --html dist/matrix.html
+
+clean: ## delete what was made here (the cache stays)
+	rm -rf $(VENV) $(FORK) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
