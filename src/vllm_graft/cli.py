@@ -108,6 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     recover = add("recover", "put originals back after a killed run", series=False)
     add.tree(recover)
 
+    run = add("run", "start a command with the series grafted onto its imports")
+    run.add_argument(
+        "--without", action="append", metavar="NAME", help="take a series out instead"
+    )
+    run.add_argument("--cpu", action="store_true", help="Model Runner V2 without a GPU")
+    run.add_argument("--tree", type=Path, metavar="TREE", help="import vLLM from there")
+    run.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
+
     fetch = add("fetch", "get a release as a git repository", series=False)
     fetch.add_argument("release", metavar="VERSION")
     fetch.add_argument("dest", nargs="?", type=Path, metavar="DEST")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -98,6 +99,30 @@ def recover(arguments: argparse.Namespace) -> int:
     restored = write.recover(find_tree(arguments.tree))
     lines = [f"restored {path}" for path in restored] or ["nothing to recover"]
     report.show(arguments, {"restored": restored}, lines)
+    return 0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """``vllm-graft run``; does not return where the command starts."""
+    from vllm_graft import run as runner  # noqa: PLC0415
+
+    given = arguments.tree
+    tree = find_tree(given) if given else runner.command_tree(arguments.words)
+    without = arguments.without or []
+    # Only what is named, where something is to be taken out.
+    series = arguments.series or ([] if without else series_names())
+    try:
+        folder = runner.bundle(tree, series, without)
+    except runner.NotRunnableError as error:
+        for line in report.status_lines(error.plan.status, reverse=error.plan.reverse):
+            report.complain(line)
+        return _explain(error.plan)
+    env = runner.environment(os.environ, folder, given)
+    if arguments.cpu:
+        from vllm_graft import cpu  # noqa: PLC0415
+
+        env = cpu.environment(env)
+    runner.start(arguments.words, env)
     return 0
 
 
