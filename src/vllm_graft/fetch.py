@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vllm_graft import git
 from vllm_graft.archive import unpack
 from vllm_graft.download import download
-from vllm_graft.errors import FetchError, GitError
+from vllm_graft.errors import FetchError
 from vllm_graft.index import Index
 
 if TYPE_CHECKING:
@@ -146,24 +146,12 @@ def _choose(release: Release) -> tuple[ReleaseFile, list[str]]:
 
 def _commit(tree: Path, version: str, file: ReleaseFile, when: int) -> str:
     """Commit all of ``tree``; return the commit's id."""
-    env = {
-        **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "vllm-graft"),
-        **dict.fromkeys(
-            ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "vllm-graft@localhost"
-        ),
-        **dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{when} +0000"),
-        # No setting of this user or machine may change what is committed.
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_DEFAULT_HASH": "sha1",
-        "GIT_TEMPLATE_DIR": "",
-    }
+    env = _private_environment(tree / ".git", when)
 
     def run(*args: str) -> str:
         # git's upkeep would go on in the background while the tree is moved.
-        return _git(
-            "-c", "gc.auto=0", "-c", "maintenance.auto=false", *args, cwd=tree, env=env
-        )
+        upkeep = ("-c", "maintenance.auto=false")
+        return git.run(*git.PRIVATE, *upkeep, *args, cwd=tree, env=env)
 
     run("init", "--quiet", "--template=", "--initial-branch=main")
     info = tree / ".git" / "info"
@@ -175,29 +163,33 @@ def _commit(tree: Path, version: str, file: ReleaseFile, when: int) -> str:
         (info / "exclude").write_text("".join(f"{glob}\n" for glob in _COMPILED))
         add += [f":(exclude,glob)**/{glob}" for glob in _COMPILED]
     run(*add)
-    run(
-        "commit",
-        "--quiet",
-        "--no-verify",
-        "--no-gpg-sign",
-        "--message",
-        f"vLLM {version}",
-        "--message",
-        f"Made from {file.filename}\nsha256:{file.sha256}",
-    )
-    run("tag", f"v{version}")
-    return run("rev-parse", "HEAD").strip()
+    source = f"Made from {file.filename}\nsha256:{file.sha256}"
+    run("commit", "--quiet", "--message", f"vLLM {version}", "--message", source)
+    run("tag", "--no-sign", f"v{version}")
+    return run("rev-parse", "HEAD")
 
 
-def _git(*args: str, cwd: Path, env: dict[str, str]) -> str:
-    done = subprocess.run(
-        ["git", *args],
-        cwd=cwd,
-        env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise GitError(f"git {args[0]} failed: {done.stderr.strip()}", where=str(cwd))
-    return done.stdout
+def _private_environment(folder: Path, when: int) -> dict[str, str]:
+    """What keeps this user, machine and calling git out of the repository.
+
+    Args:
+        folder: The repository's own folder, ``.git``.
+        when: The date of the commit.
+    """
+    return {
+        **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "vllm-graft"),
+        **dict.fromkeys(
+            ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "vllm-graft@localhost"
+        ),
+        **dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{when} +0000"),
+        **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull),
+        "GIT_CONFIG_COUNT": "0",
+        "GIT_CONFIG_PARAMETERS": "",
+        "GIT_DEFAULT_HASH": "sha1",
+        # git sets these for its hooks, to the repository that it works on.
+        "GIT_DIR": str(folder),
+        "GIT_WORK_TREE": str(folder.parent),
+        "GIT_INDEX_FILE": str(folder / "index"),
+        "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+    }
