@@ -76,5 +76,6 @@ if sys.version_info >= (3, 10):
         traceback.print_exc()
         sys.stderr.write("vllm-graft: start-up failed, ending the process\n")
         sys.stderr.flush()
-        raise SystemExit(70) from None
+        # Not SystemExit: at this stage Python would report it as its own failure.
+        os._exit(70)
     _chain()

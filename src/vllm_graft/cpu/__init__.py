@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ def environment(
             command asks for. None keeps what the command's configuration says
             (vLLM's CPU platform would switch it off).
     """
+    from pathlib import Path  # noqa: PLC0415
+
     env = {**_DEFAULT, **base, **_FIXED}
     site = str(Path(__file__).resolve().parent.parent / "_site")
     rest = [

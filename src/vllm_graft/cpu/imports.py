@@ -5,20 +5,20 @@ Standard library only, and cheap: this is on the start-up path of every process.
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
     from importlib.metadata import Distribution, DistributionFinder
     from types import ModuleType
 
     Action = Callable[[ModuleType], None]
 
 
-class PostImport(importlib.abc.MetaPathFinder):
+class PostImport:
     """Finder that finds nothing itself but adds an action to others' loaders.
 
     The other finders are asked in their order, so that a graft's own finder and
@@ -38,7 +38,7 @@ class PostImport(importlib.abc.MetaPathFinder):
         fullname: str,
         path: Sequence[str] | None,
         target: ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:
+    ) -> ModuleSpec | None:
         """The others' spec with the action attached; None for other modules."""
         action = self.actions.get(fullname)
         if action is None or fullname in self._busy:
@@ -69,18 +69,18 @@ def _find(
     fullname: str,
     path: Sequence[str] | None,
     target: ModuleType | None,
-) -> importlib.machinery.ModuleSpec | None:
+) -> ModuleSpec | None:
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         if finder is me or find is None:
             continue
-        spec: importlib.machinery.ModuleSpec | None = find(fullname, path, target)
+        spec: ModuleSpec | None = find(fullname, path, target)
         if spec is not None:
             return spec
     return None
 
 
-def _attach(loader: importlib.abc.Loader, action: Action) -> None:
+def _attach(loader: Loader, action: Action) -> None:
     """Make this one loader object call ``action`` after it ran the module.
 
     Set on the instance: the loader keeps its type, so ``inspect``, ``linecache``
@@ -102,4 +102,4 @@ def register(actions: dict[str, Action]) -> None:
         module = sys.modules.get(name)
         if module is not None:
             pending.pop(name)(module)
-    sys.meta_path.insert(0, PostImport(pending))
+    sys.meta_path.insert(0, PostImport(pending))  # type: ignore[arg-type]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import torch  # noqa: TC002
-from torch.multiprocessing.reductions import StorageWeakRef
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
 
 _SWEEP_AT = 512
 
@@ -20,6 +23,8 @@ class StorageSet:
 
     def add(self, tensor: torch.Tensor) -> None:
         """Add the storage behind a tensor."""
+        from torch.multiprocessing.reductions import StorageWeakRef  # noqa: PLC0415
+
         if len(self._entries) >= _SWEEP_AT:
             for key in [k for k, ref in self._entries.items() if ref.expired()]:
                 del self._entries[key]

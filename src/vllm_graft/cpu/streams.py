@@ -22,7 +22,6 @@ A queue longer than ``PENDING_LIMIT`` finishes its oldest entries, also permitte
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -43,15 +42,16 @@ counts: Counter[str] = Counter()
 # Called when a thread goes to a side stream (True) or back to main (False).
 switches: list[Callable[[bool], None]] = []
 
-_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+# All there ever were: work goes on when the last reference to its stream goes.
+_streams: list[Stream] = []
 _current = threading.local()
 
 
 class Work(Protocol):
     """One entry of a queue."""
 
-    def run(self) -> None:
-        """Do the device side, in stream order."""
+    def run(self) -> bool:
+        """Do the device side, in stream order; True if something has to land."""
 
     def land(self) -> None:
         """Make the result visible to the host."""
@@ -67,8 +67,9 @@ class _Wait:
         self.stream = stream
         self.position = position
 
-    def run(self) -> None:
+    def run(self) -> bool:
         self.stream.run_until(self.position)
+        return not self.stream.landed(self.position)
 
     def land(self) -> None:
         self.stream.land_until(self.position)
@@ -101,7 +102,7 @@ class Stream:
         self._queued: deque[tuple[int, Work]] = deque()
         self._landing: deque[tuple[int, Work]] = deque()
         self._outer: list[Stream] = []
-        _streams.add(self)
+        _streams.append(self)
 
     def enqueue(self, work: Work) -> None:
         """Append work; an eager stream runs it at once (but does not land it)."""
@@ -126,8 +127,8 @@ class Stream:
         with DEVICE_LOCK:
             while self._queued and self._queued[0][0] <= position:
                 entry = self._queued.popleft()
-                entry[1].run()
-                self._landing.append(entry)
+                if entry[1].run():
+                    self._landing.append(entry)
 
     def land_until(self, position: int) -> None:
         """Run and land the entries up to ``position``, in order."""
@@ -251,5 +252,5 @@ def stream_context(stream: Stream | None) -> Stream:
 
 def synchronize(_device: Any = None) -> None:
     """Let the host wait for every stream."""
-    for stream in list(_streams):
+    for stream in _streams:
         stream.synchronize()

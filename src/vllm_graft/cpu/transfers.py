@@ -99,7 +99,7 @@ class Transfer:
         key = self._key if self._to_host else storage_key(self._target)
         return key in storages
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Read the source; to the device, write the target as well."""
         with torch.inference_mode(), torch._C.DisableTorchFunction():  # noqa: SLF001
             source = self._memory.tensor()
@@ -111,6 +111,7 @@ class Transfer:
                 self._staged = source.clone()
             else:
                 self._target.copy_(source)
+        return self._staged is not None
 
     def land(self) -> None:
         """Write the host's target."""
@@ -141,11 +142,12 @@ class Received:
         """Whether the target is in one of the storages."""
         return storage_key(self._target) in storages
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Wait for the peers and write the target."""
         self._request.wait()
         with torch.inference_mode(), torch._C.DisableTorchFunction():  # noqa: SLF001
             self._target.copy_(self._buffer)
+        return False
 
     def land(self) -> None:
         """Nothing: the target is device memory."""

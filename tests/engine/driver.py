@@ -1,0 +1,117 @@
+"""Run configurations on a real engine and write what came out as JSON.
+
+    python driver.py CONFIG.json RESULT.json
+
+CONFIG is one configuration or a list of them, run in this process in turn. It
+must be started with the environment of ``vllm_graft.cpu.environment``. A
+configuration: ``name``; ``model`` (a folder); ``draft`` (a folder, optional);
+``executor`` (``uni`` or ``mp``); ``asynchronous``; ``options`` (more arguments of
+``LLM``); ``workloads`` (names). RESULT has for each configuration, by its name:
+``results`` (by workload; what must be equal), ``evidence`` and ``seconds``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+BASE_OPTIONS: dict[str, Any] = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "seed": 0,
+    "max_model_len": 256,
+    "max_num_seqs": 8,
+    # Small, so that ordinary prompts are chunked.
+    "max_num_batched_tokens": 64,
+    "block_size": 32,
+    "num_gpu_blocks_override": 24,
+    "disable_log_stats": True,
+    "worker_extension_cls": "probe.Probe",
+}
+
+
+def start(config: dict[str, Any]) -> Any:
+    """The engine of a configuration."""
+    from vllm import LLM
+
+    options = {**BASE_OPTIONS, **config.get("options", {})}
+    if config.get("draft"):
+        options["speculative_config"] = {
+            "method": "eagle",
+            "model": config["draft"],
+            "num_speculative_tokens": config.get("speculative_tokens", 3),
+        }
+    return LLM(
+        model=config["model"],
+        distributed_executor_backend=config["executor"],
+        async_scheduling=config["asynchronous"],
+        **options,
+    )
+
+
+def count_preemptions(scheduler: Any) -> list[str]:
+    """A list that gets each preempted request's id."""
+    preempted: list[str] = []
+    original = scheduler._preempt_request
+
+    def counted(request: Any, *args: Any, **kwargs: Any) -> Any:
+        preempted.append(request.request_id)
+        return original(request, *args, **kwargs)
+
+    scheduler._preempt_request = counted
+    return preempted
+
+
+def run_one(config: dict[str, Any]) -> dict[str, Any]:
+    """Start the engine, run the workloads, gather the evidence, stop the engine."""
+    from vllm.distributed import cleanup_dist_env_and_memory
+    from workloads import WORKLOADS
+
+    began = time.perf_counter()
+    llm = start(config)
+    core = llm.llm_engine.engine_core.engine_core
+    preempted = count_preemptions(core.scheduler)
+    seconds = {"start": time.perf_counter() - began}
+    results, evidence = {}, {}
+    try:
+        for name in config["workloads"]:
+            before = time.perf_counter()
+            llm.collective_rpc("probe_start")
+            preempted.clear()
+            results[name] = WORKLOADS[name](llm)
+            evidence[name] = {
+                "workers": llm.collective_rpc("probe_report"),
+                "preemptions": len(preempted),
+            }
+            seconds[name] = time.perf_counter() - before
+        engine = {
+            "scheduler": type(core.scheduler).__name__,
+            "executor": type(core.model_executor).__name__,
+            "batch_queue_size": core.batch_queue_size,
+        }
+    finally:
+        llm.llm_engine.engine_core.shutdown()
+        if config["executor"] == "uni":
+            # The next engine of this process needs the groups for itself.
+            del llm, core
+            cleanup_dist_env_and_memory()
+    return {
+        "results": results,
+        "evidence": {"engine": engine, "workloads": evidence},
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
+    }
+
+
+def main() -> None:
+    configs = json.loads(Path(sys.argv[1]).read_text())
+    configs = configs if isinstance(configs, list) else [configs]
+    # Workers find the probe by its module name; they get sys.path from here.
+    done = {config["name"]: run_one(config) for config in configs}
+    Path(sys.argv[2]).write_text(json.dumps(done, indent=1, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()
