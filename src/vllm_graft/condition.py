@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from vllm_graft.errors import PatchError
 from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
 from vllm_graft.patchfile import Condition
@@ -31,11 +32,17 @@ class Check:
         self.condition = condition
         lines = condition.lines
         view = View(path, "pattern", lines, range(len(lines)))
-        first = view.statements[0]
-        self._expression = first.value if isinstance(first, ast.Expr) else None
-        if len(view.statements) > 1:
-            self._expression = None
         self._matcher = Matcher(view.statements, exclusion=view.exclusion)
+        if not self._matcher.pattern:
+            raise PatchError(
+                "a condition that every block meets",
+                where=f"{path}:{condition.number}",
+                hint="write a statement or expression behind 'has'",
+            )
+        first = self._matcher.pattern[0]
+        self._expression = None
+        if isinstance(first, ast.Expr) and len(view.statements) == 1:
+            self._expression = first.value
         self._names = identifiers(first)
 
     def failure(self, tree: ast.Module, text_of: TextOf) -> str | None:
@@ -69,7 +76,12 @@ class Check:
         """The parts of a scope that can hold the expression."""
         if isinstance(node, _FUNCTIONS):
             text = text_of(node)
-            if text is None or all(name in text for name in self._names):
+            # Python reads other spellings of non-ASCII letters as the same name.
+            if (
+                text is None
+                or not text.isascii()
+                or all(name in text for name in self._names)
+            ):
                 yield node
             return
         inner = list(blocks(node))

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vllm_graft.condition import Check
-from vllm_graft.edit import LostError, SharedLineError, explode
-from vllm_graft.errors import SourceError
+from vllm_graft.errors import PatchError, SourceError
+from vllm_graft.explode import explode
 from vllm_graft.locate import CompiledHunk, Found
 from vllm_graft.patchfile import FilePatch
 from vllm_graft.reparse import Edited
 from vllm_graft.results import DONE, HunkResult, Verdict, combine
-from vllm_graft.source import Source
+from vllm_graft.source import Source, split_lines
+from vllm_graft.splice import LostError, OverlapError, SharedLineError
 
 _MOST_SPLITS = 50
 
@@ -56,15 +57,38 @@ class CompiledFile:
     def __init__(self, path: str, file: FilePatch, *, reverse: bool = False) -> None:
         self.file = file
         self.reverse = reverse
-        self.hunks = [CompiledHunk(path, h, reverse=reverse) for h in file.hunks]
-        self.checks = [Check(path, condition) for condition in file.conditions]
+        try:
+            self.hunks = [CompiledHunk(path, h, reverse=reverse) for h in file.hunks]
+            self.checks = [Check(path, condition) for condition in file.conditions]
+        except RecursionError as error:
+            raise PatchError(
+                "code in the patch is nested too deeply",
+                where=f"{path}:{file.number}",
+                hint="match less of it: `...` and $name stand for any code",
+            ) from error
 
     def evaluate(self, source: Source) -> FileOutcome:
         """Judges the file and makes the changes in memory.
 
         Raises:
-            SourceError: The file is not Python.
+            SourceError: The file is not Python, or nested too deeply.
         """
+        ending = _missing_newline(source)
+        whole = source.with_text(source.text + ending) if ending else source
+        try:
+            outcome = self._split_and_evaluate(whole)
+        except RecursionError as error:
+            raise SourceError(
+                "code is nested too deeply",
+                where=source.path,
+                hint="the file is not ordinary Python source",
+            ) from error
+        if outcome.text == whole.text:
+            return replace(outcome, text=source.text)
+        return replace(outcome, text=outcome.text.removesuffix(ending))
+
+    def _split_and_evaluate(self, source: Source) -> FileOutcome:
+        """Splits shared lines until no edit would tear one apart."""
         current = source
         splits: list[tuple[int, int]] = []
         for _ in range(_MOST_SPLITS):
@@ -77,9 +101,9 @@ class CompiledFile:
                     text = explode(current, shared.offset)
                 except LostError:
                     return self._cannot_split(source, line)
-                added = text.count("\n") - current.text.count("\n")
+                added = len(split_lines(text)) - len(split_lines(current.text))
                 splits.append((line, added))
-                current = source.with_text(text)
+                current = current.with_text(text)
         else:
             return self._cannot_split(source, splits[-1][0])
         if outcome.text == current.text:
@@ -102,6 +126,10 @@ class CompiledFile:
             edited = Edited(source, edits)
         except SourceError as error:
             return self._refuse(source, found, f"the result is {error.message}")
+        except OverlapError as overlap:
+            line = source.line_number(overlap.offset)
+            reason = f"two hunks, or two places of one, change line {line}"
+            return self._refuse(source, found, reason)
         broken = [] if self.reverse else self._broken(edited)
         results = [
             self._result(hunk, f, broken)
@@ -134,7 +162,7 @@ class CompiledFile:
         ]
         try:
             patched = Edited(source, edits)
-        except SourceError:  # _evaluate meets it again, and says so
+        except (SourceError, OverlapError):  # _evaluate meets it again, and says so
             return list(found)
         kept = []
         for hunk, f in zip(self.hunks, found, strict=True):
@@ -171,7 +199,8 @@ class CompiledFile:
     def _unverified(self, tree: ast.Module, found: Sequence[Found]) -> str:
         """Reads the change back: every hunk with edits must now be applied."""
         for hunk, before in zip(self.hunks, found, strict=True):
-            if before.edits and not hunk.is_applied(tree):
+            done = before.edits or before.verdict is Verdict.APPLIED
+            if done and not hunk.is_applied(tree):
                 scope = hunk.hunk.scope
                 return f"the result on {scope} would not be recognised as applied"
         return ""
@@ -201,6 +230,13 @@ def _combine(results: Sequence[HunkResult]) -> Verdict:
         if r.optional and r.verdict not in (*DONE, Verdict.ABSENT)
     ]
     return combine([*required, *wanted] or [r.verdict for r in results])
+
+
+def _missing_newline(source: Source) -> str:
+    """The line ending that a file's last line lacks; edits are whole lines."""
+    if not source.text or source.text.endswith(("\n", "\r")):
+        return ""
+    return source.newline_at(len(source.text))
 
 
 def _with_original_lines(

@@ -121,8 +121,10 @@ def span(source: Source, part: Part) -> Span:
         return Span(start, _colon(source, first, stmt_start(source, body[0])))
     if part.name.startswith("@"):
         decorator = node.decorator_list[int(part.name[1:])]  # type: ignore[attr-defined]
+        first = source.start(decorator)
+        start = _line_opening(source, "@", first)
         return Span(
-            source.text.rindex("@", 0, source.start(decorator)), source.end(decorator)
+            start, _past_parentheses(source, start, first, source.end(decorator))
         )
     block = node.orelse if part.name == "else" else node.finalbody  # type: ignore[attr-defined]
     stop = stmt_start(source, block[0])
@@ -141,7 +143,7 @@ def stmt_start(source: Source, node: ast.AST) -> int:
 def _own_start(source: Source, node: ast.AST) -> int:
     # A match_case has no position; the keyword stands just before its pattern.
     if isinstance(node, ast.match_case):
-        return source.text.rindex("case", 0, source.start(node.pattern))
+        return _line_opening(source, "case", source.start(node.pattern))
     return source.start(node)
 
 
@@ -170,6 +172,28 @@ def _header_nodes(node: ast.AST) -> Iterator[ast.AST]:
             yield child
         else:  # arguments, withitem: containers without a position
             yield from _header_nodes(child)
+
+
+def _line_opening(source: Source, word: str, before: int) -> int:
+    """Where the nearest line above ``before`` that begins with a word does so."""
+    for number in range(source.line_number(before), 0, -1):
+        line = source.line(number)
+        start = source.line_start_of(number) + len(line) - len(line.lstrip(" \t\f"))
+        if start < before and source.text.startswith(word, start):
+            return start
+    raise AssertionError(f"{source.path}: no {word} before {before}")
+
+
+def _past_parentheses(source: Source, start: int, node_start: int, end: int) -> int:
+    """The end of an expression with the parentheses that open before it."""
+    opened = _CODE.findall(source.text, start, node_start).count("(")
+    for found in _CODE.finditer(source.text, end):
+        if not opened:
+            break
+        assert found.group() == ")" or found.group().startswith("#")
+        opened -= found.group() == ")"
+        end = found.end()
+    return end
 
 
 def _colon(source: Source, start: int, stop: int) -> int:

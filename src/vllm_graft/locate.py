@@ -6,19 +6,20 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vllm_graft.change import Add, Change, Drop
+from vllm_graft.change import Change
 from vllm_graft.condition import Check
-from vllm_graft.edit import Edit, Editor
+from vllm_graft.edit import Editor
 from vllm_graft.errors import PatchError
-from vllm_graft.layout import Part, all_blocks, span, statements
+from vllm_graft.layout import all_blocks, statements
+from vllm_graft.layout_state import LayoutState, layout_state
 from vllm_graft.match import Match
 from vllm_graft.miss import nearest_miss
-from vllm_graft.patchfile import Hunk
+from vllm_graft.patchfile import Alternative, Hunk
 from vllm_graft.pattern import View
 from vllm_graft.results import Verdict
 from vllm_graft.scope import find_scopes, nearest_names
 from vllm_graft.source import Source
-from vllm_graft.substitute import Substitution
+from vllm_graft.splice import Edit
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,33 @@ class CompiledHunk:
         self.hunk = hunk
         self.guards = [Check(path, condition) for condition in hunk.conditions]
         self.changes: list[Change] = []
-        for index, alternative in enumerate(hunk.alternatives):
-            try:
-                self.changes.append(Change(path, alternative, hunk.wheres))
-            except PatchError:
-                if not (reverse and index):
-                    raise
+        for alternative in hunk.alternatives:
+            change = self._compile(alternative, needed=not (reverse and self.changes))
+            self.changes += [change] if change else []
+        self._check_wheres()
+
+    def _compile(self, alternative: Alternative, *, needed: bool) -> Change | None:
+        try:
+            return Change(self.path, alternative, self.hunk.wheres)
+        except PatchError:
+            if needed:
+                raise
+            return None
+
+    def _check_wheres(self) -> None:
+        used = {
+            name
+            for change in self.changes
+            for view in (change.before, change.after)
+            for name in view.metavariables
+        }
+        for where in self.hunk.wheres:
+            if where.name not in used:
+                raise PatchError(
+                    f"no line of the hunk has ${where.name}",
+                    where=f"{self.path}:{where.number}",
+                    hint="correct the name, or remove the 'where'",
+                )
 
     def locate(self, source: Source) -> Found:
         """Where the hunk stands in a file, and the edits that apply it.
@@ -111,9 +133,7 @@ class CompiledHunk:
         """Whether the hunk changes nothing but how code is laid out."""
         return self.changes[0].is_layout
 
-    def _spots(
-        self, blocks: Sequence[list[ast.AST]]
-    ) -> tuple[list[Spot], list[Spot]]:
+    def _spots(self, blocks: Sequence[list[ast.AST]]) -> tuple[list[Spot], list[Spot]]:
         """The places of the before view, and those of the after view.
 
         Where both match at one place, the view that says more is right: a view at
@@ -210,30 +230,10 @@ def _line(spot: Spot) -> int:
     return getattr(getattr(node, "pattern", node), "lineno", 0)
 
 
-def _by_layout(
-    source: Source, spots: Sequence[Spot]
-) -> tuple[list[Spot], list[Spot]]:
+def _by_layout(source: Source, spots: Sequence[Spot]) -> tuple[list[Spot], list[Spot]]:
     """Tells two layouts of the same code apart by their text."""
-    before, after = [], []
-    for spot in spots:
-        change, nodes = spot.change, spot.match.nodes
-        drops = [item for item in change.items if isinstance(item, Drop)]
-        adds = [item for item in change.items if isinstance(item, Add)]
-        spans = [
-            span(source, Part(nodes[id(d.line.part.node)], d.line.part.name))
-            for d in drops
-        ]
-        write = Substitution(source, change, spot.match).apply
-        here = [_stripped(source.text[s.start : s.end]) for s in spans]
-        if here == [_stripped(write(drop.named)) for drop in drops]:
-            before.append(spot)
-        elif here == [
-            _stripped(write("\n".join(line.text for line in add.lines)))
-            for add in adds
-        ]:
-            after.append(spot)
-    return before, after
-
-
-def _stripped(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    states = [(spot, layout_state(source, spot.change, spot.match)) for spot in spots]
+    return (
+        [spot for spot, state in states if state is LayoutState.BEFORE],
+        [spot for spot, state in states if state is LayoutState.AFTER],
+    )

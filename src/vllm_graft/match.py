@@ -1,8 +1,6 @@
-"""Matches pattern trees against source trees. Pure: nothing here edits.
+"""Matches pattern statements against source trees. Pure: nothing here edits.
 
-Statements backtrack (an ellipsis tries the shortest run first); expressions bind
-metavariables left to right and backtrack only within one argument list, which is
-all that patches need and keeps matching linear in practice.
+Statements backtrack: an ellipsis tries the shortest run first.
 """
 
 from __future__ import annotations
@@ -10,16 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from vllm_graft.layout import BLOCKS, blocks
-from vllm_graft.pattern import ANONYMOUS, is_dots, meta_name
+from vllm_graft.pattern import is_dots
+from vllm_graft.unify import Unifier, fields
 
-# Fields that say nothing about meaning: load/store follows from the position,
-# `kind` is the u of u"", type comments are comments.
-_IGNORED: Final = frozenset({"ctx", "kind", "type_comment"})
-_FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {}
-_DEFS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# What a `def` or `class` pattern leaves out, the target may have.
+_MAY_LACK: Final = ("decorator_list", "returns", "type_params")
 
 Exclusion = Callable[[ast.AST], "ast.expr | None"]
 
@@ -56,16 +53,7 @@ class Match:
     block: Run
 
 
-def _fields(node: ast.AST) -> tuple[str, ...]:
-    kind = type(node)
-    found = _FIELDS.get(kind)
-    if found is None:
-        found = tuple(name for name in node._fields if name not in _IGNORED)
-        _FIELDS[kind] = found
-    return found
-
-
-class Matcher:
+class Matcher(Unifier):
     """Matches the statements of one pattern.
 
     Args:
@@ -90,10 +78,9 @@ class Matcher:
         while items and is_dots(items[-1]):
             del items[-1]
         self.pattern = items
-        self._choices = choices or {}
+        super().__init__(choices)
         self._barriers = barriers or {}
         self._exclusion = exclusion
-        self._bindings: dict[str, ast.AST | str] = {}
         self._nodes: dict[int, ast.AST] = {}
         self._runs: dict[int, Run] = {}
         self.misses: list[tuple[int, ast.AST, ast.AST | None]] | None = None
@@ -212,165 +199,26 @@ class Matcher:
             yield from self._blocks(pairs, k + 1)
 
     def _header(self, pattern: ast.AST, node: ast.AST) -> bool:
-        for name in _fields(pattern):
-            if name in BLOCKS and isinstance(getattr(pattern, name), list):
-                continue
-            mine = getattr(pattern, name)
-            theirs = getattr(node, name, None)
-            # What a `def` or `class` pattern leaves out, the target may have.
-            if isinstance(pattern, (*_DEFS, ast.ClassDef)) and (
-                not mine and name in ("decorator_list", "returns", "type_params")
+        may_lack = _MAY_LACK if isinstance(pattern, _DEFINITIONS) else ()
+        for name in fields(pattern):
+            mine, theirs = getattr(pattern, name), getattr(node, name, None)
+            if (name in BLOCKS and isinstance(mine, list)) or (
+                name in may_lack and not mine
             ):
                 continue
-            if name == "bases":
-                if not self._list(mine, 0, theirs or [], 0, dots=True):
-                    return False
-            elif name == "keywords":
-                dots = next(filter(is_dots, getattr(pattern, "bases", ())), None)
-                if not self._keywords(mine, theirs or [], dots):
-                    return False
-            elif not self._value(mine, theirs):
-                return False
-        return True
-
-    # --- expressions: plain predicates that bind as they go ----------------------
-
-    def _value(self, pattern: object, value: object) -> bool:
-        if isinstance(pattern, ast.AST):
-            return isinstance(value, ast.AST) and self._node(pattern, value)
-        if isinstance(pattern, list):
-            return isinstance(value, list) and self._list(pattern, 0, value, 0)
-        name = meta_name(pattern)
-        if name is not None:
-            return isinstance(value, str) and self._bind(name, value)
-        return type(pattern) is type(value) and pattern == value
-
-    def _node(self, pattern: ast.AST, node: ast.AST) -> bool:
-        if isinstance(pattern, ast.Name):
-            name = meta_name(pattern.id)
-            if name is not None:
-                return isinstance(node, ast.expr) and self._bind(name, node)
-        if type(pattern) is not type(node):
-            return False
-        if isinstance(pattern, ast.arguments):
-            return self._arguments(pattern, node)
-        if isinstance(pattern, ast.arg):
-            annotated = pattern.annotation is None or self._value(
-                pattern.annotation, getattr(node, "annotation", None)
-            )
-            return annotated and self._value(pattern.arg, getattr(node, "arg", None))
-        if isinstance(pattern, ast.Call):
-            return self._call(pattern, node)
-        return all(
-            self._value(getattr(pattern, name), getattr(node, name, None))
-            for name in _fields(pattern)
-        )
-
-    def _call(self, pattern: ast.Call, node: ast.AST) -> bool:
-        assert isinstance(node, ast.Call)
-        dots = next(filter(is_dots, pattern.args), None)
-        if not self._node(pattern.func, node.func):
-            return False
-        if not self._list(pattern.args, 0, node.args, 0, dots=True):
-            return False
-        return self._keywords(pattern.keywords, node.keywords, dots)
-
-    def _keywords(
-        self,
-        pattern: Sequence[ast.keyword],
-        keywords: Sequence[ast.keyword],
-        dots: ast.AST | None,
-    ) -> bool:
-        rest = list(keywords)
-        for wanted in pattern:
-            for candidate in rest:
-                saved = dict(self._bindings)
-                if self._node(wanted, candidate):
-                    rest.remove(candidate)
-                    break
-                self._bindings = saved
+            if isinstance(pattern, ast.ClassDef) and name in ("bases", "keywords"):
+                assert isinstance(theirs, list)
+                bases = pattern.bases
+                fits = (
+                    self._list(mine, 0, theirs, 0, dots=True)
+                    if name == "bases"
+                    else self._keywords(mine, theirs, bases)
+                )
             else:
+                fits = self._value(mine, theirs)
+            if not fits:
                 return False
-        if dots is not None:
-            run = self._runs.get(id(dots))
-            nodes = [*(run.nodes if run else ()), *rest]
-            self._runs[id(dots)] = Run(nodes, 0, len(nodes))
-        return dots is not None or not rest
-
-    def _list(
-        self,
-        pattern: Sequence[Any],
-        i: int,
-        items: Sequence[Any],
-        j: int,
-        *,
-        dots: bool = False,
-    ) -> bool:
-        if i == len(pattern):
-            return j == len(items)
-        # Only among arguments: in `tuple[int, ...]` the ellipsis is meant.
-        if dots and is_dots(pattern[i]):
-            for stop in range(j, len(items) + 1):
-                saved = dict(self._bindings)
-                if self._list(pattern, i + 1, items, stop, dots=True):
-                    self._runs[id(pattern[i])] = Run(items, j, stop)
-                    return True
-                self._bindings = saved
-            return False
-        return (
-            j < len(items)
-            and self._value(pattern[i], items[j])
-            and self._list(pattern, i + 1, items, j + 1, dots=dots)
-        )
-
-    def _arguments(self, pattern: ast.arguments, node: ast.AST) -> bool:
-        mine = [*pattern.posonlyargs, *pattern.args, *pattern.kwonlyargs]
-        if not any(is_dots(argument) for argument in mine):
-            return all(
-                self._value(getattr(pattern, name), getattr(node, name))
-                for name in _fields(pattern)
-            )
-        named = [a for a in mine if not is_dots(a)]
-        named += [a for a in (pattern.vararg, pattern.kwarg) if a is not None]
-        assert isinstance(node, ast.arguments)
-        theirs = [*node.posonlyargs, *node.args, *node.kwonlyargs]
-        theirs += [a for a in (node.vararg, node.kwarg) if a is not None]
-        return all(any(self._node(a, b) for b in theirs) for a in named)
-
-    def _bind(self, name: str, value: ast.AST | str) -> bool:
-        if name == ANONYMOUS:
-            return True
-        bound = self._bindings.get(name)
-        if bound is not None:
-            return same(bound, value)
-        choices = self._choices.get(name)
-        if choices and not any(self._choice(choice, value) for choice in choices):
-            return False
-        self._bindings[name] = value
         return True
-
-    def _choice(self, choice: ast.expr, value: ast.AST | str) -> bool:
-        saved = dict(self._bindings)
-        if isinstance(value, ast.AST) and self._node(choice, value):
-            return True
-        self._bindings = saved
-        return False
-
-    def search(self, expression: ast.expr, node: ast.AST) -> Iterator[ast.AST]:
-        """The expressions below ``node`` that ``expression`` matches.
-
-        A name, attribute or subscript counts where it is read, not where it is
-        assigned or deleted.
-        """
-        for candidate in ast.walk(node):
-            if not isinstance(candidate, ast.expr):
-                continue
-            if not isinstance(getattr(candidate, "ctx", ast.Load()), ast.Load):
-                continue
-            saved = dict(self._bindings)
-            if self._node(expression, candidate):
-                yield candidate
-            self._bindings = saved
 
     # --- the nearest miss ---------------------------------------------------------
 
@@ -388,14 +236,3 @@ class Matcher:
                 self._miss(mine["body"][-1], theirs[name][0])
             else:
                 self._miss(mine[name][0], None)
-
-
-def same(one: ast.AST | str, other: ast.AST | str) -> bool:
-    """Whether two bound things are the same code; a name equals its identifier."""
-    if isinstance(one, ast.Name):
-        one = one.id
-    if isinstance(other, ast.Name):
-        other = other.id
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    return Matcher([])._value(one, other)  # noqa: SLF001

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from vllm_graft.change import Change
-from vllm_graft.pattern import View, decode
+from vllm_graft.pattern import View
 from vllm_graft.source import Source
 
 _WIDTH = 72
@@ -29,25 +29,23 @@ def nearest_miss(
         for depth, pattern, node in matcher.misses:
             if depth < deepest:
                 continue
-            score = (depth, int(type(pattern) is type(node)), _likeness(pattern, node))
+            wanted = change.before.line_of(pattern).text.strip()
+            likeness = _likeness(source, wanted, node)
+            score = (depth, int(type(pattern) is type(node)), likeness)
             if best is None or score > best[0]:
                 best = score, _describe(source, change.before, pattern, node)
     return best[1] if best else "nothing in the scope resembles the pattern"
 
 
-def _likeness(pattern: ast.AST, node: ast.AST | None) -> float:
-    if node is None or type(pattern) is not type(node):
+def _likeness(source: Source, wanted: str, node: ast.AST | None) -> float:
+    if node is None:
         return 0.0
-    return SequenceMatcher(None, _code(pattern), _code(node)).quick_ratio()
+    return SequenceMatcher(None, wanted, _first_line(source, node)).quick_ratio()
 
 
-def _code(node: ast.AST) -> str:
-    if isinstance(node, ast.ExceptHandler | ast.match_case):
-        return ast.unparse(node)
-    try:
-        return ast.unparse(node).split("\n", 1)[0]
-    except (ValueError, RecursionError):
-        return ""
+def _first_line(source: Source, node: ast.AST) -> str:
+    where: Any = getattr(node, "pattern", node)  # a match_case has no position
+    return source.line(where.lineno).strip()
 
 
 def _describe(
@@ -58,8 +56,8 @@ def _describe(
     if node is None:
         return f"{wanted}, has no counterpart: the block ends before it"
     where: Any = getattr(node, "pattern", node)  # a match_case has no position
-    text = source.line(where.lineno)
-    return f"{wanted}, does not match line {where.lineno}, `{_cut(decode(text))}`"
+    text = _first_line(source, node)
+    return f"{wanted}, does not match line {where.lineno}, `{_cut(text)}`"
 
 
 def _cut(text: str) -> str:

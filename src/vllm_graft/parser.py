@@ -24,7 +24,7 @@ MODULE: Final = "<module>"
 _HEADER = re.compile(r"([A-Za-z][A-Za-z-]*): (.*)")
 _CONDITION = re.compile(r"(ensure|when) (\S+) has( no)?(?: (.*))?")
 _WHERE = re.compile(r"where \$([A-Za-z]\w*) in (.+)")
-_COUNT = re.compile(r"count=(\d+)(\.\.(\d*))?")
+_COUNT = re.compile(r"count=([0-9]{1,6})(\.\.([0-9]{0,6}))?")
 _SCOPE = re.compile(r"<module>|[\w*?\[\]!]+(\.[\w*?\[\]!]+)*")
 
 
@@ -59,11 +59,11 @@ class _Reader:
 
 
 def parse_patch(path: str, text: str) -> Patch:
-    """Reads one semantic patch.
+    r"""Reads one semantic patch.
 
     Args:
         path: The file's name, for messages.
-        text: Its content, with ``\\n`` line endings.
+        text: Its content, with ``\n`` line endings.
 
     Raises:
         PatchError: It is malformed; says where and what to do.
@@ -98,7 +98,11 @@ def _headers(reader: _Reader) -> tuple[tuple[str, str], ...]:
             )
         headers.append((found[1], found[2]))
         reader.take()
-    if "Subject" not in dict(headers):
+    names = [name for name, _ in headers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        reader.fail(f"{twice} is given twice", "keep one of them", 1)
+    if not dict(headers).get("Subject", "").strip():
         reader.fail("no Subject", "begin the file with 'Subject: …'", 1)
     return tuple(headers)
 
@@ -156,9 +160,7 @@ def _path(reader: _Reader, marker: str, prefix: str) -> str | None:
         reader.take()
         return None
     if not path.startswith(prefix):
-        reader.fail(
-            f"path does not begin with {prefix}", f"write {marker}{prefix}PATH"
-        )
+        reader.fail(f"path does not begin with {prefix}", f"write {marker}{prefix}PATH")
     path = path[len(prefix) :]
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or str(pure) != path or path == ".":

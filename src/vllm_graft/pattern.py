@@ -10,30 +10,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from vllm_graft.errors import PatchError, SourceError
 from vllm_graft.layout import Part, all_blocks, parts, span
 from vllm_graft.patchfile import Line
 from vllm_graft.source import Source
+from vllm_graft.source import parse_expression as parse_plain_expression
+from vllm_graft.text import masked
 
 _META: Final = "__graft_meta_"
 _DOTS: Final = "__graft_dots"
+_WHOLE: Final = re.compile(rf"{_META}\w+")
 ANONYMOUS: Final = ""
-# Strings and comments are skipped, so that a `$` in them stays what it is.
-_TOKEN = re.compile(
-    r"""(?P<skip>[rRbBuUfF]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"
-    |'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*")|\#[^\n]*)
-    |\$(?P<meta>[A-Za-z_]\w*)
-    |(?P<def>\b(?:def|class)\s+\$?\w+\s*\()
+_TOKEN: Final = re.compile(
+    r"""\$(?P<meta>[A-Za-z_]\w*)
+    |(?P<head>\b(?:def|class)\s+\$?\w+\s*(?P<generic>\[[^\]]*\]\s*)?\()
     |(?P<dots>\.\.\.)
     |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<equals>=)""",
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE,
 )
-_WITHOUT = re.compile(r"(\s*\.\.\.) without (.+)")
+_WITHOUT: Final = re.compile(r"(\s*\.\.\.) without (.+)")
 
 
 def meta_name(identifier: object) -> str | None:
@@ -56,37 +56,42 @@ def is_dots(node: ast.AST) -> bool:
 
 
 def encode(text: str) -> str:
-    """Spells metavariables and parameter ellipses as identifiers."""
+    """Spells metavariables and parameter ellipses as identifiers.
+
+    A ``$`` in a string or comment is no metavariable; one in the replacement field
+    of an f-string is.
+    """
     out: list[str] = []
     at = 0
-    depth: list[bool] = []  # per open bracket: is it a def's parameter list
+    depth: list[bool] = []  # for each open bracket: is it a def's parameter list
     defaults = False
-    for found in _TOKEN.finditer(text):
+    code = masked(text)
+    for found in _TOKEN.finditer(code):
         out.append(text[at : found.start()])
         at = found.end()
-        token = found.group()
+        token = text[found.start() : at]
+        in_parameters = depth[-1:] == [True]
         if found["meta"]:
             token = _META + found["meta"]
-        elif found["def"]:
+        elif found["head"]:
             depth.append(token.startswith("def"))
             defaults = False
             token = token.replace("$", _META)
         elif found["open"]:
             depth.append(False)
-        elif found["close"] and depth:
-            depth.pop()
-        elif found["equals"] and depth[-1:] == [True]:
+        elif found["close"]:
+            del depth[-1:]
+        elif found["equals"] and in_parameters:
             defaults = True
-        elif found["dots"] and depth[-1:] == [True] and not defaults:
-            token = f"{_DOTS}_{at}"
-        elif found["dots"] and depth[-1:] == [True] and _is_parameter(text, found):
-            token = f"{_DOTS}_{at}=0"
+        elif found["dots"] and in_parameters and _is_parameter(code, found):
+            token = f"{_DOTS}_{at}" + ("=0" if defaults else "")
         out.append(token)
     return "".join([*out, text[at:]])
 
 
-def _is_parameter(text: str, dots: re.Match[str]) -> bool:
-    return text[: dots.start()].rstrip()[-1:] in "(,"
+def _is_parameter(code: str, dots: re.Match[str]) -> bool:
+    """Whether dots are a parameter of their own, not an annotation or default."""
+    return code[: dots.start()].rstrip()[-1:] in "(,"
 
 
 def decode(text: str) -> str:
@@ -161,8 +166,9 @@ class View:
         if self.source.text.startswith("if 1:"):
             wrapper = body[0]
             assert isinstance(wrapper, ast.If)
-            if len(body) > 1:
-                row = body[1].lineno - 2
+            outside = [*body[1:], *wrapper.orelse]
+            if outside:
+                row = outside[0].lineno - 2
                 raise PatchError(
                     f"the {self.name} view ends its block early",
                     where=f"{self.path}:{self.lines[row].number}",
@@ -188,16 +194,46 @@ class View:
 
     @cached_property
     def metavariables(self) -> dict[str, int]:
-        """Each named metavariable, and the patch line of its first use."""
+        """Each named metavariable, and the patch line of its first use.
+
+        Raises:
+            PatchError: One is only a part of a name.
+        """
         names: dict[str, int] = {}
+        for row, node in self._nodes():
+            for identifier in _identifiers(node):
+                name = meta_name(identifier)
+                if name:
+                    names.setdefault(name, self.lines[row].number)
+                if _META in identifier and not _WHOLE.fullmatch(identifier):
+                    raise PatchError(
+                        f"a metavariable is only a part of {decode(identifier)!r}",
+                        where=f"{self.path}:{self.lines[row].number}",
+                        hint="let $name stand for a whole name or expression",
+                    )
+        return names
+
+    def unspecific(self) -> Iterator[tuple[int, str]]:
+        """What stands for no one text, and its row: ``$_`` and argument ellipses."""
+        for row, node in self._nodes():
+            if any(meta_name(name) == ANONYMOUS for name in _identifiers(node)):
+                yield row, "$_"
+            arguments: list[ast.expr] = []
+            if isinstance(node, ast.Call):
+                arguments = node.args
+            elif isinstance(node, ast.ClassDef):
+                arguments = node.bases
+            if any(map(is_dots, arguments)) or (
+                isinstance(node, ast.arg) and is_dots(node)
+            ):
+                yield row, "an ellipsis among arguments"
+
+    def _nodes(self) -> Iterator[tuple[int, ast.AST]]:
         for statement in self.statements:
             for node in ast.walk(statement):
-                for _, value in ast.iter_fields(node):
-                    name = meta_name(value)
-                    if name:
-                        row = getattr(node, "lineno", statement.lineno) - 2
-                        names.setdefault(name, self.lines[row].number)
-        return names
+                # Before Python 3.12, positions inside f-strings mean nothing.
+                line = max(getattr(node, "lineno", 0), statement.lineno)
+                yield min(line, statement.end_lineno or line) - 2, node
 
     def exclusion(self, dots: ast.AST) -> ast.expr | None:
         """What the run under an ellipsis must be without."""
@@ -209,8 +245,9 @@ class View:
 
     def line_of(self, node: ast.AST) -> Line:
         """The patch line that a pattern node begins on."""
-        pattern = getattr(node, "pattern", node)  # a match_case has no position
-        return self.lines[pattern.lineno - 2]
+        place: Any = getattr(node, "pattern", node)  # a match_case has no position
+        index: int = place.lineno - 2
+        return self.lines[index]
 
     def sibling_lists(self) -> Iterable[list[ast.AST]]:
         """Every block of the pattern, the outermost first."""
@@ -218,6 +255,16 @@ class View:
         yield top
         for statement in top:
             yield from all_blocks(statement)
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself holds. Strings of the program are no names."""
+    if isinstance(node, ast.Constant):
+        return
+    for _, value in ast.iter_fields(node):
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, str):
+                yield item
 
 
 def identifiers(node: ast.AST) -> set[str]:
@@ -238,11 +285,13 @@ def parse_expression(text: str, path: str, number: int) -> ast.expr:
         PatchError: It is not an expression.
     """
     try:
-        return ast.parse(encode(text).strip(), mode="eval").body
+        return parse_plain_expression(encode(text).strip())
     except SyntaxError as error:
-        raise PatchError(
-            f"not an expression: {text!r} ({error.msg})",
-            where=f"{path}:{number}",
-            hint="write one Python expression; $name stands for any expression",
-        ) from error
-
+        problem = error.msg
+    except (ValueError, RecursionError, MemoryError) as error:
+        problem = str(error)
+    raise PatchError(
+        f"not an expression: {text!r} ({problem})",
+        where=f"{path}:{number}",
+        hint="write one Python expression; $name stands for any expression",
+    )

@@ -11,9 +11,9 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from vllm_graft.edit import Edit, splice
 from vllm_graft.layout import blocks, stmt_start
-from vllm_graft.source import Source
+from vllm_graft.source import Source, parse
+from vllm_graft.splice import Edit, splice
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -25,12 +25,13 @@ class Edited:
 
     Raises:
         SourceError: The result is not Python.
+        OverlapError: Two edits change the same text.
     """
 
     def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
         self._source = source
         self._new: dict[int, str] | None = {}
-        self.text = splice(source, edits) if edits else source.text
+        self.text = splice(source.text, edits) if edits else source.text
         self.tree = self._parse(edits) if edits else source.tree
 
     def text_of(self, function: ast.AST) -> str | None:
@@ -42,6 +43,7 @@ class Edited:
             start, end = _lines(self._source, function)
             new = self._source.text[start:end]
         return new
+
     def _parse(self, edits: Sequence[Edit]) -> ast.Module:
         source = self._source
         replaced: dict[int, ast.AST] = {}
@@ -89,10 +91,10 @@ def _parse(
 ) -> tuple[ast.AST, str] | None:
     start, end = _lines(source, function)
     shifted = [Edit(e.start - start, e.end - start, e.text) for e in edits]
-    text = splice(Source(source.path, source.text[start:end]), shifted)
+    text = splice(source.text[start:end], shifted)
     prefix = "if 1:\n" if text[:1].isspace() else ""
     try:
-        body = ast.parse(prefix + text).body
+        body = parse(prefix + text).body
     except (SyntaxError, ValueError):
         return None
     if prefix:

@@ -64,9 +64,7 @@ def _descend(node: ast.AST, glob: Sequence[str]) -> Iterator[ast.AST]:
     for child in _children(node):
         name = child.name
         if glob[0] == "**":
-            if len(glob) == 1:
-                yield child
-            elif len(glob) == 2 and fnmatchcase(name, glob[1]):
+            if len(glob) == 1 or (len(glob) == 2 and fnmatchcase(name, glob[1])):
                 yield child
             yield from _descend(child, glob)
             if len(glob) > 2 and fnmatchcase(name, glob[1]):
@@ -85,5 +83,5 @@ def _children(
         for child in block:
             if isinstance(child, _DEFS):
                 yield child
-            elif hasattr(child, "body"):
+            else:
                 yield from _children(child)

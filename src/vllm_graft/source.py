@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from bisect import bisect_right
 from codecs import BOM_UTF8
 from functools import cached_property
 from io import BytesIO
+from itertools import pairwise
 from tokenize import detect_encoding
+from typing import Final
 
 from vllm_graft.errors import SourceError
 
 # Python's tokenizer ends a line here and only here; str.splitlines() would
 # also split at form feeds and at U+2028, which are ordinary characters.
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 class Source:
@@ -41,7 +44,7 @@ class Source:
         self.text = text
         self.encoding = encoding
         self.bom = bom
-        self._starts = [0, *(m.end() for m in _NEWLINE.finditer(text))]
+        self._starts = [0, *(m.end() for m in NEWLINE.finditer(text))]
         self._ascii = text.isascii()
 
     @classmethod
@@ -53,10 +56,10 @@ class Source:
         """
         bom = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
         body = data[len(bom) :]
+        encoding = _encoding(path, data)
         try:
-            encoding, _ = detect_encoding(BytesIO(data).readline)
-            encoding = "utf-8" if bom else encoding
             text = body.decode(encoding)
+            lossless = text.encode(encoding) == body
         except UnicodeDecodeError as error:
             line = body[: error.start].count(b"\n") + 1
             raise SourceError(
@@ -64,13 +67,13 @@ class Source:
                 where=f"{path}:{line}",
                 hint="save the file as UTF-8, or give it the right coding cookie",
             ) from error
-        except SyntaxError as error:
+        except (LookupError, ValueError) as error:
             raise SourceError(
-                f"unknown encoding ({error})",
-                where=f"{path}:1",
+                f"the codec {encoding} does not decode the file ({error})",
+                where=path,
                 hint="correct the coding cookie in the first two lines",
             ) from error
-        if text.encode(encoding) != body:
+        if not lossless:
             raise SourceError(
                 f"the codec {encoding} does not give back the bytes it read",
                 where=path,
@@ -103,7 +106,7 @@ class Source:
     def tree(self) -> ast.Module:
         """The syntax tree, parsed when first asked for."""
         try:
-            return ast.parse(self.text)
+            return parse(self.text)
         except SyntaxError as error:
             raise SourceError(
                 f"not Python for this interpreter: {error.msg}",
@@ -140,7 +143,11 @@ class Source:
     def line(self, number: int) -> str:
         """A physical line with its line ending (1-based)."""
         stop = self._starts[number] if number < len(self._starts) else len(self.text)
-        return self.text[self._starts[number - 1] : stop]
+        return self.text[self.line_start_of(number) : stop]
+
+    def line_start_of(self, number: int) -> int:
+        """Where a physical line begins (1-based)."""
+        return self._starts[number - 1]
 
     def line_number(self, offset: int) -> int:
         """The 1-based number of the line that an offset is on."""
@@ -160,13 +167,46 @@ class Source:
         number = self.line_number(offset)
         for candidate in (number, number - 1, 1):
             if 1 <= candidate <= len(self._starts):
-                found = _NEWLINE.search(self.line(candidate))
+                found = NEWLINE.search(self.line(candidate))
                 if found:
                     return found.group()
         return "\n"
 
 
+def parse(text: str) -> ast.Module:
+    r"""Like :func:`ast.parse`, but silent about code that is merely dubious.
+
+    The compiler warns of ``"\d"`` and the like; that is for the owner of the code
+    to hear, and under ``python -W error`` it would pass for a syntax error.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The same for one expression."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode="eval").body
+
+
+def _encoding(path: str, data: bytes) -> str:
+    """The codec of a file's text without its byte order mark."""
+    try:
+        encoding, _ = detect_encoding(BytesIO(data).readline)
+    except SyntaxError as error:
+        if "invalid or missing" in str(error):
+            return "utf-8"  # decoding will say which byte is not
+        raise SourceError(
+            str(error),
+            where=f"{path}:1",
+            hint="correct the coding cookie in the first two lines",
+        ) from error
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
 def split_lines(text: str) -> list[str]:
     """The physical lines of ``text``, each with its ending."""
-    starts = [0, *(m.end() for m in _NEWLINE.finditer(text)), len(text)]
-    return [text[a:b] for a, b in zip(starts, starts[1:]) if a != b]
+    starts = [0, *(m.end() for m in NEWLINE.finditer(text)), len(text)]
+    return [text[a:b] for a, b in pairwise(starts) if a != b]

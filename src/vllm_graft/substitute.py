@@ -7,15 +7,12 @@ import re
 from typing import Final
 
 from vllm_graft.change import Change
-from vllm_graft.match import Match, same
-from vllm_graft.source import Source
+from vllm_graft.match import Match
+from vllm_graft.source import Source, parse_expression
+from vllm_graft.text import masked
+from vllm_graft.unify import same
 
-_META: Final = re.compile(
-    r"""(?P<skip>[rRbBuUfF]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"
-    |'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*")|\#[^\n]*)
-    |\$(?P<meta>[A-Za-z_]\w*)""",
-    re.VERBOSE | re.DOTALL,
-)
+_META: Final = re.compile(r"\$(?P<meta>[A-Za-z_]\w*)")
 # Expressions that hold together in any place without parentheses.
 _ATOMS: Final = (
     ast.Name,
@@ -29,6 +26,18 @@ _ATOMS: Final = (
     ast.SetComp,
     ast.DictComp,
     ast.GeneratorExp,
+    ast.JoinedStr,
+    ast.Constant,
+)
+# Expressions that are themselves wherever a whole expression may stand.
+_WHOLE: Final = (
+    ast.BoolOp,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.Await,
+    ast.IfExp,
+    ast.Lambda,
 )
 
 
@@ -48,53 +57,75 @@ class Substitution:
 
     def apply(self, text: str) -> str:
         """``text`` with every metavariable replaced by the code it stands for."""
+        out: list[str] = []
+        at = 0
+        code = masked(text)
+        for found in _META.finditer(code):
+            before, after = code[: found.start()], code[found.end() :]
+            out += [text[at : found.start()], self._text(found["meta"], before, after)]
+            at = found.end()
+        return "".join([*out, text[at:]])
 
-        def replace(found: re.Match[str]) -> str:
-            if not found["meta"]:
-                return found.group()
-            return self._text(found["meta"], text, found.span())
-
-        return _META.sub(replace, text)
-
-    def _text(self, name: str, around: str, place: tuple[int, int]) -> str:
-        bound = self._match.bindings.get(name, self._change.defaults.get(name))
-        if bound is None or isinstance(bound, str):
-            return bound or name
-        if name not in self._match.bindings:
+    def _text(self, name: str, before: str, after: str) -> str:
+        bound = self._match.bindings.get(name)
+        if isinstance(bound, str):
+            return bound
+        if bound is None:
+            bound = self._change.defaults[name]
             code = ast.unparse(bound)
         else:
             code = self._own_text(bound)
-        if isinstance(bound, _ATOMS) and "\n" not in code:
+        alone = isinstance(bound, _WHOLE) and _stands_alone(before, after)
+        if (alone or _is_atom(bound, code, after)) and _is_whole(code):
             return code
-        if _stands_alone(around, *place) and "\n" not in code:
-            return code
-        return code if code.startswith("(") and _closes_last(code) else f"({code})"
+        return f"({code})"
 
     def _own_text(self, node: ast.AST) -> str:
-        code = self._source.segment(node)
-        try:
-            if same(ast.parse(f"({code}\n)", mode="eval").body, node):
-                return code
-        except SyntaxError:
-            pass
         # Inside an f-string, Python before 3.12 gives positions that mean nothing.
+        try:
+            code = self._source.segment(node)
+            if same(parse_expression(f"({code}\n)"), node):
+                return code
+        except (SyntaxError, ValueError, IndexError):
+            pass
         return ast.unparse(node)
 
 
-def _stands_alone(text: str, start: int, stop: int) -> bool:
-    before = text[:start].rstrip()
-    after = text[stop:].lstrip(" \t")
-    return (
-        before[-1:] in ("", "(", "[", "{", ",", "=", "\n")
-        or before.endswith(("return", "yield", "assert", "del"))
-    ) and (after[:1] in ("", ")", "]", "}", ",", "\n", "#"))
+def _is_atom(node: ast.AST, code: str, after: str) -> bool:
+    if isinstance(node, ast.Constant) and after.startswith("."):
+        return isinstance(node.value, str | bytes)  # 1.real is no expression
+    if isinstance(node, ast.Tuple):
+        return _has_parentheses(code)
+    return isinstance(node, _ATOMS)
 
 
-def _closes_last(code: str) -> bool:
-    """Whether the bracket that opens ``code`` is the one that ends it."""
+def _has_parentheses(code: str) -> bool:
+    """Whether the bracket that opens code is the one that ends it."""
     depth = 0
-    for index, char in enumerate(code):
+    for index, char in enumerate(masked(code)):
         depth += (char in "([{") - (char in ")]}")
         if depth == 0:
-            return index == len(code) - 1
+            return code.startswith("(") and index == len(code) - 1
     return False
+
+
+def _is_whole(code: str) -> bool:
+    """Whether code holds together without parentheses, over several lines too."""
+    if "\n" not in code and "\r" not in code:
+        return True
+    try:
+        parse_expression(code)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _stands_alone(before: str, after: str) -> bool:
+    """Whether a place in a line takes any expression, whatever its operators."""
+    opened = _OPENED.search(before)
+    closed = _CLOSED.match(after)
+    return opened is not None and closed is not None
+
+
+_OPENED: Final = re.compile(r"(^|[(\[{,]|[^=!<>:+\-*/%&|^@]=|\breturn|\bassert)\s*\Z")
+_CLOSED: Final = re.compile(r"[ \t]*([)\]},\r\n]|\Z)")

@@ -1,0 +1,72 @@
+"""Finds the statements that a hunk moves: the same ones on - lines and + lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vllm_graft.patchfile import Kind
+from vllm_graft.pattern import View, is_dots
+from vllm_graft.views import Views
+
+
+@dataclass(frozen=True)
+class Move:
+    """One statement that moves.
+
+    Args:
+        old: It in the before view.
+        new: It in the after view.
+        taken: The rows of the hunk that it leaves.
+        put: The rows of the hunk that it goes to.
+    """
+
+    old: ast.AST
+    new: ast.AST
+    taken: frozenset[int]
+    put: frozenset[int]
+
+
+def find_moves(views: Views) -> Iterator[Move]:
+    """The moves, in the order of their new places. Inner ones move with the outer."""
+    removed = [(s, r, ast.dump(s)) for s, r in _changed(views, views.before, "-")]
+    done: set[int] = set()
+    for added, rows in _changed(views, views.after, "+"):
+        if not removed or rows & done:
+            continue
+        wanted = ast.dump(added)
+        twin = next((one for one in removed if one[2] == wanted), None)
+        if twin is not None:
+            yield Move(twin[0], added, twin[1], rows)
+            done |= rows
+            removed = [one for one in removed if not one[1] & twin[1]]
+
+
+def _changed(
+    views: Views, view: View, kind: Kind
+) -> Iterator[tuple[ast.AST, frozenset[int]]]:
+    """The statements that are wholly on removed or added lines of their own."""
+    for block in view.sibling_lists():
+        for statement in block:
+            rows = frozenset(_rows(view, statement))
+            kinds = {
+                views.lines[row].kind for row in rows if views.lines[row].text.strip()
+            }
+            inside = {id(node) for node in ast.walk(statement)}
+            alone = all(
+                id(logical.part.node) in inside
+                for logical in view.logical_lines
+                if rows & {logical.rows[0], logical.rows[-1]}
+            )
+            if kinds == {kind} and alone and not is_dots(statement):
+                yield statement, rows
+
+
+def _rows(view: View, statement: ast.AST) -> Iterator[int]:
+    """The hunk's rows that a statement stands on, decorators included."""
+    assert isinstance(statement, ast.stmt)
+    assert statement.end_lineno is not None
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(node.lineno for node in decorators)])
+    yield from view.rows[first - 2 : statement.end_lineno - 1]
