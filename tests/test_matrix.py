@@ -64,6 +64,7 @@ def test_every_final_release_from_the_oldest_on_is_a_row(
         (ANOTHER_WAY, Verdict.SUPERSEDED),
         (CONFLICT, Verdict.CONFLICT),
     ],
+    ids=str,
 )
 def test_a_row_has_the_verdict_of_status(
     server: Server, series: list[Series], source: bytes, verdict: Verdict
