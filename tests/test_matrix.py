@@ -59,12 +59,11 @@ def test_every_final_release_from_the_oldest_on_is_a_row(
 @pytest.mark.parametrize(
     ("source", "verdict"),
     [
-        (BEFORE, Verdict.APPLIES),
-        (AFTER, Verdict.APPLIED),
-        (ANOTHER_WAY, Verdict.SUPERSEDED),
-        (CONFLICT, Verdict.CONFLICT),
+        pytest.param(BEFORE, Verdict.APPLIES, id="before"),
+        pytest.param(AFTER, Verdict.APPLIED, id="after"),
+        pytest.param(ANOTHER_WAY, Verdict.SUPERSEDED, id="another-way"),
+        pytest.param(CONFLICT, Verdict.CONFLICT, id="conflict"),
     ],
-    ids=str,
 )
 def test_a_row_has_the_verdict_of_status(
     server: Server, series: list[Series], source: bytes, verdict: Verdict

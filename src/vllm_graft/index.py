@@ -11,15 +11,10 @@ import json
 import threading
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
-from pypi_simple import (
-    PYPI_SIMPLE_ENDPOINT,
-    NoSuchProjectError,
-    ProjectPage,
-    PyPISimple,
-)
 
 from vllm_graft.atomic import cache_path, write_atomic
 from vllm_graft.errors import FetchError
@@ -57,7 +52,9 @@ class Index:
     Attributes:
         notes: What the user should know about the answers, such as that an old
             list of releases had to serve.
-        listed_at: When the list of releases in use was read from the index.
+        urls: The base URLs that the list of releases in use was read from,
+            without credentials; empty until there is one.
+        listed_at: When it was read from them.
     """
 
     def __init__(
@@ -66,6 +63,7 @@ class Index:
         self.settings = read_settings() if settings is None else settings
         self.session = Session(self.settings)
         self.notes: list[str] = []
+        self.urls: tuple[str, ...] = ()
         self.listed_at: datetime | None = None
         self._refresh = refresh
         self._stored = False
@@ -77,11 +75,6 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.session.close()
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The base URLs that are asked, without credentials."""
-        return tuple(url or PYPI_SIMPLE_ENDPOINT for url in self.settings.urls or ("",))
 
     def all_releases(self) -> list[Release]:
         """Every release that the index lists, oldest first.
@@ -139,83 +132,96 @@ class Index:
         if stored is not None:
             age = datetime.now(timezone.utc) - stored.listed_at
             if not self._refresh and timedelta(0) <= age < MAX_AGE:
-                self.listed_at, self._stored = stored.listed_at, True
-                return stored.files
+                self._stored = True
+                return self._use(stored)
         try:
             # With an old list at hand, there is no point in long insistence.
             retries = self.settings.retries if stored is None else 1
-            files = self._ask(min(retries, self.settings.retries))
+            fresh = self._ask(min(retries, self.settings.retries))
         except FetchError as error:
             if stored is None:
                 raise
             when = stored.listed_at.strftime("%Y-%m-%d %H:%M UTC")
             self.notes.append(f"{error.message}; the release list of {when} is used")
-            self.listed_at = stored.listed_at
-            return stored.files
-        self.listed_at = datetime.now(timezone.utc).replace(microsecond=0)
-        _save(store, _Stored(self.listed_at, files))
-        return files
+            return self._use(stored)
+        _save(store, fresh)
+        return self._use(fresh)
 
-    def _ask(self, retries: int) -> list[ReleaseFile]:
+    def _use(self, listed: _Listed) -> list[ReleaseFile]:
+        self.urls, self.listed_at = listed.urls, listed.listed_at
+        return listed.files
+
+    def _ask(self, retries: int) -> _Listed:
         """The files on all configured indexes; the first one wins on a name."""
+        # Takes half a second to import; a stored list does without.
+        from pypi_simple import (  # noqa: PLC0415
+            PYPI_SIMPLE_ENDPOINT,
+            NoSuchProjectError,
+            PyPISimple,
+        )
+
+        urls = tuple(url or PYPI_SIMPLE_ENDPOINT for url in self.settings.urls or ("",))
         files: dict[str, ReleaseFile] = {}
         failures: list[FetchError] = []
-        for url in self.urls:
+        for url in urls:
+            client = PyPISimple(endpoint=url, session=self.session)
             try:
-                page = retrying(lambda url=url: self._page(url), retries)  # type: ignore[misc]
+                page = retrying(partial(client.get_project_page, PROJECT), retries)
             except NoSuchProjectError:
                 continue
             except Exception as error:  # noqa: BLE001 - whatever a client raises
-                failures.append(
-                    fetch_error(f"cannot list the releases of vLLM on {url}", error)
-                )
+                doing = f"cannot list the releases of vLLM on {url}"
+                failures.append(fetch_error(doing, error))
                 continue
             for package in page.packages:
                 if (file := release_file(package)) is not None:
                     files.setdefault(file.filename, file)
         if files:
             self.notes += [failure.message for failure in failures]
-            return list(files.values())
+            now = datetime.now(timezone.utc).replace(microsecond=0)
+            return _Listed(now, urls, list(files.values()))
         if failures:
             raise failures[0]
         raise FetchError(
-            f"no vLLM on the package index {' '.join(self.urls)}",
+            f"no vLLM on the package index {' '.join(urls)}",
             hint="Set pip's index-url (PIP_INDEX_URL) to an index that has it.",
         )
 
-    def _page(self, url: str) -> ProjectPage:
-        client = PyPISimple(endpoint=url, session=self.session)
-        return client.get_project_page(PROJECT)
-
     def _store(self) -> Path:
-        key = hashlib.sha256("\n".join(self.urls).encode()).hexdigest()[:16]
+        asked = "\n".join(self.settings.urls)
+        key = hashlib.sha256(asked.encode()).hexdigest()[:16]
         return cache_path("index") / f"{PROJECT}-{key}.json"
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _Listed:
+    """The answer of the indexes, as it is stored."""
+
     listed_at: datetime
+    urls: tuple[str, ...]
     files: list[ReleaseFile]
 
 
-def _load(path: Path) -> _Stored | None:
+def _load(path: Path) -> _Listed | None:
     """The stored list; None if there is none that can be used."""
     try:
         data: Mapping[str, Any] = json.loads(path.read_bytes())
         if data["schema"] != _SCHEMA:
             return None
-        return _Stored(
+        return _Listed(
             datetime.fromisoformat(data["listed_at"]),
+            tuple(data["urls"]),
             [ReleaseFile(**file) for file in data["files"]],
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _save(path: Path, stored: _Stored) -> None:
+def _save(path: Path, listed: _Listed) -> None:
     data = {
         "schema": _SCHEMA,
-        "listed_at": stored.listed_at.isoformat(),
-        "files": [asdict(file) for file in stored.files],
+        "listed_at": listed.listed_at.isoformat(),
+        "urls": listed.urls,
+        "files": [asdict(file) for file in listed.files],
     }
     write_atomic(path, json.dumps(data, indent=1).encode())
