@@ -19,7 +19,7 @@ from vllm_graft.export import export, forward_plan
 from vllm_graft.fetch import fetch
 from vllm_graft.index import Index
 from vllm_graft.overlay import OverlayTree
-from vllm_graft.plan import make_plan
+from vllm_graft.planner import make_plan
 from vllm_graft.wheel import read_wheel_files
 
 pytestmark = pytest.mark.network

@@ -2,23 +2,29 @@
 
 The API in a few lines::
 
-    from pathlib import Path
     from vllm_graft import DirTree, apply, load_series, status
 
-    tree = DirTree(Path("path/to/vllm-checkout"))
+    tree = DirTree("path/to/vllm-checkout")
     series = [load_series("mrv2-async-output")]
     print(status(tree, series).series[0].verdict)
     apply(tree, series)
 
-Names are imported when first used: the import hook of ``vllm-graft run`` loads this
-package in every process and must not cost what it does not use.
+Every error is a :class:`GraftError`: one message with a place and a hint.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vllm_graft.api import DoesNotApplyError, Outcome, apply, plan, revert, status
+    from vllm_graft.api import (
+        DoesNotApplyError,
+        Outcome,
+        apply,
+        check,
+        plan,
+        recover,
+        revert,
+        status,
+    )
     from vllm_graft.errors import (
         FetchError,
         GitError,
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
         SourceError,
         TreeError,
     )
-    from vllm_graft.plan import FileChange, Plan
+    from vllm_graft.planner import FileChange, Plan, Step
     from vllm_graft.results import (
         HunkResult,
         PatchResult,
@@ -38,8 +44,19 @@ if TYPE_CHECKING:
     from vllm_graft.series import Series, load_series, series_names
     from vllm_graft.tree import DirTree, MemoryTree, Tree, find_tree
 
-_HOMES = {
-    "api": ("DoesNotApplyError", "Outcome", "apply", "plan", "revert", "status"),
+# Imported when asked for: `vllm-graft run` and `import vllm_graft.errors` need
+# neither the engine nor the time that importing it takes.
+_MODULES = {
+    "api": (
+        "DoesNotApplyError",
+        "Outcome",
+        "apply",
+        "check",
+        "plan",
+        "recover",
+        "revert",
+        "status",
+    ),
     "errors": (
         "FetchError",
         "GitError",
@@ -48,12 +65,12 @@ _HOMES = {
         "SourceError",
         "TreeError",
     ),
-    "plan": ("FileChange", "Plan"),
+    "planner": ("FileChange", "Plan", "Step"),
     "results": ("HunkResult", "PatchResult", "SeriesResult", "TreeStatus", "Verdict"),
     "series": ("Series", "load_series", "series_names"),
     "tree": ("DirTree", "MemoryTree", "Tree", "find_tree"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "DirTree",
@@ -71,29 +88,32 @@ __all__ = [
     "Series",
     "SeriesResult",
     "SourceError",
+    "Step",
     "Tree",
     "TreeError",
     "TreeStatus",
     "Verdict",
     "apply",
+    "check",
     "find_tree",
     "load_series",
     "plan",
+    "recover",
     "revert",
     "series_names",
     "status",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name from the module that defines it (PEP 562)."""
-    if name not in _HOME:
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # `plan` is both a function here and a module; the module must not win.
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__})

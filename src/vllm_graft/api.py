@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from vllm_graft import git, write
+from vllm_graft import write
 from vllm_graft.errors import TreeError
-from vllm_graft.plan import FileChange, Plan, Step, make_plan
+from vllm_graft.planner import Plan, make_plan
 from vllm_graft.results import TreeStatus
 from vllm_graft.series import Series
 from vllm_graft.tree import DirTree, Tree
 from vllm_graft.undo import UndoStore
+from vllm_graft.write import recover
+
+__all__ = [
+    "DoesNotApplyError",
+    "Outcome",
+    "apply",
+    "carry_out",
+    "check",
+    "plan",
+    "recover",
+    "revert",
+    "status",
+]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What was done to a tree.
 
     Args:
         status: The verdicts before it was done.
-        changed: The paths that changed.
+        changed: The paths that changed, relative to the tree's root.
         commits: The ids of the commits made, oldest first.
-        inexact: Patches whose reversal may differ from the original in layout,
-            for want of a record.
+        inexact: Patches that were reverted without a record of the original: the
+            code is the original's, its layout and comments may not be.
     """
 
     status: TreeStatus
@@ -33,12 +45,16 @@ class Outcome:
 
 
 class DoesNotApplyError(TreeError):
-    """A patch does not apply; nothing was changed. ``plan`` says which and why."""
+    """A patch cannot be applied or reverted; nothing was changed.
+
+    Args:
+        plan: The plan; its status has the reasons.
+    """
 
     def __init__(self, plan: Plan) -> None:
         bad = [s.result for s in plan.steps if not s.result.ok]
         names = ", ".join(f"{r.file} ({r.verdict})" for r in bad)
-        what = "cannot be reverted" if plan.reverse else "does not apply"
+        what = "cannot be reverted" if plan.reverse else "cannot be applied"
         super().__init__(
             f"{what}: {names}; nothing was changed",
             where=plan.status.tree,
@@ -55,7 +71,8 @@ def status(tree: Tree, series: Sequence[Series]) -> TreeStatus:
         series: The series, each judged on the result of those before it.
 
     Raises:
-        GraftError: A patch is malformed, or a target cannot be parsed.
+        GraftError: A patch is malformed, or a target cannot be read or parsed, or
+            an earlier run was interrupted while it wrote to the tree.
     """
     if isinstance(tree, DirTree):
         write.check_recovered(tree)
@@ -63,7 +80,16 @@ def status(tree: Tree, series: Sequence[Series]) -> TreeStatus:
 
 
 def plan(tree: Tree, series: Sequence[Series], *, reverse: bool = False) -> Plan:
-    """What applying (or reverting) the series would change, without doing it."""
+    """What applying (or reverting) the series would change, without doing it.
+
+    Args:
+        tree: A :class:`DirTree` or :class:`MemoryTree`.
+        series: The series, in the order of their application.
+        reverse: Whether to revert them, the last one first.
+
+    Raises:
+        GraftError: See :func:`status`.
+    """
     if isinstance(tree, DirTree):
         write.check_recovered(tree)
     return make_plan(tree, series, reverse=reverse, undo=UndoStore())
@@ -104,54 +130,44 @@ def revert(
     return carry_out(tree, planned, commit=commit, signoff=signoff)
 
 
+def check(tree: DirTree, planned: Plan, *, commit: bool = False) -> None:
+    """Makes sure, as far as can be told beforehand, that a plan can be carried out.
+
+    Args:
+        tree: The tree.
+        planned: The plan.
+        commit: Whether it is to be committed.
+
+    Raises:
+        DoesNotApplyError: Some patch does not apply.
+        GraftError: The tree cannot be written or committed to.
+    """
+    if not planned.ok:
+        raise DoesNotApplyError(planned)
+    write.check_writable(tree, planned.changes)
+    if commit and planned.changes:
+        from vllm_graft.commit import check_commit  # noqa: PLC0415
+
+        check_commit(tree, planned)
+
+
 def carry_out(
     tree: DirTree, planned: Plan, *, commit: bool = False, signoff: bool = False
 ) -> Outcome:
     """Carries a plan out; see :func:`apply`."""
     if not planned.ok:
         raise DoesNotApplyError(planned)
-    inexact = tuple(s.result.file for s in planned.steps if not s.exact and s.changes)
-    changed = tuple(change.path for change in planned.changes)
     commits: tuple[str, ...] = ()
-    if commit and changed:
-        commits = _commit_steps(tree, planned, signoff=signoff)
+    if commit and planned.changes:
+        from vllm_graft.commit import commit_plan  # noqa: PLC0415 - starts git
+
+        commits = commit_plan(tree, planned, signoff=signoff)
     else:
         write.write_changes(tree, planned.changes)
     if not planned.reverse:
         store = UndoStore()
         for step in planned.steps:
             store.remember(step.patch, step.changes)
+    changed = tuple(change.path for change in planned.changes)
+    inexact = tuple(s.result.file for s in planned.steps if not s.exact and s.changes)
     return Outcome(planned.status, changed, commits, inexact)
-
-
-def _commit_steps(tree: DirTree, planned: Plan, *, signoff: bool) -> tuple[str, ...]:
-    paths = [change.path for change in planned.changes]
-    head = git.require_clean(tree.root, paths)
-    commits: list[str] = []
-    done: list[FileChange] = []
-    try:
-        for step in filter(lambda s: s.changes, planned.steps):
-            write.write_changes(tree, step.changes)
-            done += step.changes
-            commits.append(_commit(tree, step, planned.reverse, signoff=signoff))
-    except BaseException:
-        git.reset(tree.root, head)
-        undone = [FileChange(c.path, c.after, c.before) for c in reversed(done)]
-        for change in undone:
-            write.write_changes(tree, [change])
-        raise
-    return tuple(commits)
-
-
-def _commit(tree: DirTree, step: Step, reverse: bool, *, signoff: bool) -> str:
-    patch = step.patch.patch
-    subject, body = patch.subject, patch.body
-    if reverse:
-        subject, body = f'Revert "{subject}"', ""
-    return git.commit(
-        tree.root,
-        [change.path for change in step.changes],
-        f"{subject}\n\n{body}".rstrip() + "\n",
-        signoff=signoff,
-        author=patch.header("From"),
-    )

@@ -8,11 +8,11 @@ input, 130 interrupted. Everything a command prints goes through
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, NoReturn
 
 from vllm_graft.errors import GraftError
 
@@ -20,11 +20,20 @@ EXIT_OK: Final = 0
 EXIT_NOT_APPLICABLE: Final = 1
 EXIT_BAD: Final = 2
 EXIT_INTERRUPTED: Final = 130
+EXIT_BROKEN_PIPE: Final = 141
 
+_EXIT_CODES = (
+    "Exit codes: 0 done or nothing to do, 1 some patch does not apply, 2 bad usage "
+    "or bad input."
+)
 _TREE = (
     "a vLLM checkout, or a folder that holds the package vllm (site-packages); "
     "default: the current folder, else the installed vLLM"
 )
+
+
+class UsageError(GraftError):
+    """The arguments make no sense."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,130 +45,118 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
-    arguments = _parser().parse_args(argv)
-    command: Callable[[argparse.Namespace], int] = arguments.command
+    # A path or a piece of source may hold what the terminal cannot show.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    as_json = "--json" in argv[: argv.index("--") if "--" in argv else None]
+    code = EXIT_BROKEN_PIPE
     try:
+        code = _run(argv, as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader is gone; Python must not try to flush once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _run(argv: Sequence[str], as_json: bool) -> int:
+    try:
+        arguments = parse(argv)
+        command: Callable[[argparse.Namespace], int] = arguments.command
         return command(arguments)
     except GraftError as error:
-        _print_error(error, as_json=getattr(arguments, "json", False))
+        _print_error(error, as_json=as_json)
         return EXIT_BAD
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader is gone; nothing more to say
-        return EXIT_OK
     except KeyboardInterrupt:
-        print("interrupted; nothing is left half done", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a traceback's exit code would be 1
+        import traceback  # noqa: PLC0415
+
+        traceback.print_exc()
+        _print_error(
+            GraftError(
+                f"internal error: {type(error).__name__}: {error}",
+                hint="please report it, with the traceback",
+            ),
+            as_json=as_json,
+        )
+        return EXIT_BAD
 
 
 def _print_error(error: GraftError, *, as_json: bool) -> None:
     place = f"{error.where}: " if error.where else ""
     print(f"error: {place}{error.message}", file=sys.stderr)
     if error.hint:
-        print(f" hint: {error.hint}", file=sys.stderr)
+        print(f"  hint: {error.hint}", file=sys.stderr)
     if as_json:
-        record = {"message": error.message, "where": error.where, "hint": error.hint}
-        print(json.dumps({"error": record}, indent=2))
+        from vllm_graft.report import show_json  # noqa: PLC0415
+
+        show_json({"error": error.to_json()})
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the arguments.
+
+    Only the parser of the command at hand is built; it takes milliseconds each.
+
+    Raises:
+        UsageError: They make no sense.
+    """
+    name = argv[0] if argv else ""
+    if name in _COMMANDS:
+        return _parser(name).parse_args(argv[1:])
+    parser = _Parser(
         prog="vllm-graft",
         description="Carry semantic patch series onto any vLLM tree.",
-        epilog="Exit codes: 0 done or nothing to do, 1 some patch does not apply, "
-        "2 bad usage or bad input.",
+        epilog=_EXIT_CODES,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    add = _Adder(commands)
+    for known, command in _COMMANDS.items():
+        commands.add_parser(known, help=command.help)
+    return parser.parse_args(argv)
 
-    status = add("status", "say where each patch stands in a tree")
-    add.tree(status)
 
-    diff = add("diff", "print what apply would change, as a unified diff")
-    add.tree(diff)
-    diff.add_argument("--reverse", action="store_true", help="what revert would change")
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see '{self.prog} --help'")
 
-    for name, text in (
-        ("apply", "apply the series to a tree: every patch, or nothing"),
-        ("revert", "take the series out of a tree again"),
-    ):
-        command = add(name, text)
-        add.tree(command)
-        command.add_argument(
-            "--check", action="store_true", help="only say whether it would succeed"
-        )
-        command.add_argument(
-            "--commit", action="store_true", help="make one git commit a patch"
-        )
-        command.add_argument(
-            "--signoff", action="store_true", help="sign the commits off (DCO)"
-        )
 
-    export = add("export", "write the series as mail for 'git am'; the tree stays")
-    add.tree(export)
-    export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
-    export.add_argument("--signoff", action="store_true", help="sign them off (DCO)")
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and rare
 
-    check = add("check", "look for mistakes in patch files", series=False)
-    check.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="patch files or series"
+        print(f"vllm-graft {version('vllm-graft')}")
+        parser.exit()
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    command = _COMMANDS[name]
+    parser = _Parser(
+        prog=f"vllm-graft {name}",
+        description=f"{command.help[0].upper()}{command.help[1:]}.",
+        epilog=_EXIT_CODES,
+        allow_abbrev=False,
     )
-
-    recover = add("recover", "put originals back after a killed run", series=False)
-    add.tree(recover)
-
-    run = add("run", "start a command with the series grafted onto its imports")
-    run.add_argument(
-        "--without", action="append", metavar="NAME", help="take a series out instead"
+    parser.set_defaults(command=_lazy(name))
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with a stable schema"
     )
-    run.add_argument("--cpu", action="store_true", help="Model Runner V2 without a GPU")
-    run.add_argument("--tree", type=Path, metavar="TREE", help="import vLLM from there")
-    run.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
-
-    fetch = add("fetch", "get a release as a git repository", series=False)
-    fetch.add_argument("release", metavar="VERSION")
-    fetch.add_argument("dest", nargs="?", type=Path, metavar="DEST")
-
-    matrix = add("matrix", "say where each patch stands on every release")
-    matrix.add_argument("releases", nargs="*", metavar="VERSION")
-    matrix.add_argument("--html", type=Path, metavar="FILE", help="write a page, too")
-    matrix.add_argument(
-        "--refresh", action="store_true", help="ask the index again for its releases"
-    )
+    if command.series:
+        parser.add_argument(
+            "--series",
+            action="append",
+            metavar="NAME",
+            help="a series by name, or its folder; may be repeated "
+            "(default: all that come with the tool)",
+        )
+    command.add(parser)
     return parser
-
-
-class _Adder:
-    """Adds subcommands that share their common options."""
-
-    def __init__(
-        self, commands: argparse._SubParsersAction[argparse.ArgumentParser]
-    ) -> None:
-        self._commands = commands
-
-    def __call__(
-        self, name: str, text: str, *, series: bool = True
-    ) -> argparse.ArgumentParser:
-        command = self._commands.add_parser(
-            name, help=text, description=f"{text[0].upper()}{text[1:]}."
-        )
-        command.set_defaults(command=_lazy(name))
-        command.add_argument(
-            "--json", action="store_true", help="print JSON, with a stable schema"
-        )
-        if series:
-            command.add_argument(
-                "--series",
-                action="append",
-                metavar="NAME",
-                help="a series by name, or its folder; may be repeated "
-                "(default: all that come with the tool)",
-            )
-        return command
-
-    @staticmethod
-    def tree(command: argparse.ArgumentParser) -> None:
-        command.add_argument("tree", nargs="?", type=Path, metavar="TREE", help=_TREE)
 
 
 def _lazy(name: str) -> Callable[[argparse.Namespace], int]:
@@ -174,9 +171,97 @@ def _lazy(name: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415 - slow, and rare
+def _tree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tree", nargs="?", type=Path, metavar="TREE", help=_TREE)
 
-        print(f"vllm-graft {version('vllm-graft')}")
-        parser.exit()
+
+def _diff(parser: argparse.ArgumentParser) -> None:
+    _tree(parser)
+    parser.add_argument(
+        "--reverse", action="store_true", help="what revert would change"
+    )
+
+
+def _write(parser: argparse.ArgumentParser) -> None:
+    _tree(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="only say whether it would succeed"
+    )
+    parser.add_argument(
+        "--commit", action="store_true", help="make one git commit a patch"
+    )
+    parser.add_argument(
+        "--signoff", action="store_true", help="sign the commits off (DCO)"
+    )
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    _tree(parser)
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder for the mail, made if need be",
+    )
+    parser.add_argument("--signoff", action="store_true", help="sign it off (DCO)")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="patch files, or series by name or folder "
+        "(default: all series that come with the tool)",
+    )
+
+
+def _run_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--without", action="append", metavar="NAME", help="take a series out instead"
+    )
+    parser.add_argument(
+        "--cpu", action="store_true", help="Model Runner V2 without a GPU"
+    )
+    parser.add_argument(
+        "--tree", type=Path, metavar="TREE", help="import vLLM from there"
+    )
+    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
+
+
+def _fetch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("release", metavar="VERSION")
+    parser.add_argument("dest", nargs="?", type=Path, metavar="DEST")
+
+
+def _matrix(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("releases", nargs="*", metavar="VERSION")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, too")
+    parser.add_argument(
+        "--refresh", action="store_true", help="ask the index again for its releases"
+    )
+
+
+class _Command(NamedTuple):
+    help: str
+    add: Callable[[argparse.ArgumentParser], None]
+    series: bool = True
+
+
+_COMMANDS: Final = {
+    "status": _Command("say where each patch stands in a tree", _tree),
+    "diff": _Command("print what apply would change, as a unified diff", _diff),
+    "apply": _Command("apply the series to a tree: every patch, or nothing", _write),
+    "revert": _Command("take the series out of a tree again", _write),
+    "export": _Command(
+        "write the series as mail for 'git am'; the tree stays as it is", _export
+    ),
+    "check": _Command("look for mistakes in patch files", _check, series=False),
+    "recover": _Command("put originals back after a killed run", _tree, series=False),
+    "run": _Command(
+        "start a command with the series grafted onto its imports", _run_command
+    ),
+    "fetch": _Command("get a release as a git repository", _fetch, series=False),
+    "matrix": _Command("say where each patch stands on every release", _matrix),
+}

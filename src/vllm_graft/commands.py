@@ -5,16 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vllm_graft import api, report
-from vllm_graft.plan import Plan
-from vllm_graft.series import Series, load_series, series_names
-from vllm_graft.tree import DirTree, find_tree
+from vllm_graft import report
+from vllm_graft.catalog import series_names
+from vllm_graft.tree import find_tree
+
+if TYPE_CHECKING:
+    from vllm_graft.planner import Plan
+    from vllm_graft.series import Series
 
 
 def status(arguments: argparse.Namespace) -> int:
     """``vllm-graft status``."""
+    from vllm_graft import api  # noqa: PLC0415 - `run` starts without the engine
+
     result = api.status(find_tree(arguments.tree), _series(arguments))
     report.show(arguments, result.to_json(), report.status_lines(result))
     return 0 if result.ok else 1
@@ -22,6 +27,7 @@ def status(arguments: argparse.Namespace) -> int:
 
 def diff(arguments: argparse.Namespace) -> int:
     """``vllm-graft diff``."""
+    from vllm_graft import api  # noqa: PLC0415
     from vllm_graft import export as exporter  # noqa: PLC0415
 
     tree = find_tree(arguments.tree)
@@ -47,39 +53,58 @@ def revert(arguments: argparse.Namespace) -> int:
 
 
 def _carry_out(arguments: argparse.Namespace, *, reverse: bool) -> int:
+    from vllm_graft import api  # noqa: PLC0415
+
+    if arguments.signoff and not arguments.commit:
+        from vllm_graft.cli import UsageError  # noqa: PLC0415
+
+        raise UsageError(
+            "--signoff without --commit", hint="a sign-off is a commit's trailer"
+        )
     tree = find_tree(arguments.tree)
     planned = api.plan(tree, _series(arguments), reverse=reverse)
     record: dict[str, Any] = planned.status.to_json()
     if arguments.check or not planned.ok:
-        record |= {"changed": [], "commits": []}
-        lines = report.status_lines(planned.status, reverse=reverse)
-        report.show(arguments, record, lines)
-        return _explain(planned) if not arguments.json else int(not planned.ok)
+        if planned.ok:
+            api.check(tree, planned, commit=arguments.commit)
+        record |= {"changed": [], "commits": [], "notes": []}
+        report.show(
+            arguments, record, report.status_lines(planned.status, reverse=reverse)
+        )
+        return _explain(planned)
     outcome = api.carry_out(
         tree, planned, commit=arguments.commit, signoff=arguments.signoff
     )
-    record |= {"changed": list(outcome.changed), "commits": list(outcome.commits)}
+    notes = report.outcome_notes(outcome)
+    record |= {
+        "changed": list(outcome.changed),
+        "commits": list(outcome.commits),
+        "notes": notes,
+    }
     report.show(arguments, record, report.outcome_lines(outcome, reverse=reverse))
+    report.note(notes)
     return 0
 
 
 def export(arguments: argparse.Namespace) -> int:
     """``vllm-graft export``."""
     from vllm_graft import export as exporter  # noqa: PLC0415
+    from vllm_graft.write import check_recovered  # noqa: PLC0415
 
     tree = find_tree(arguments.tree)
+    check_recovered(tree)
     planned = exporter.forward_plan(tree, _series(arguments))
-    if not planned.ok:
-        return _explain(planned)
+    out = arguments.output
     files = []
-    if planned.changes:
-        files = exporter.export(
-            tree, planned, arguments.output, signoff=arguments.signoff
-        )
-    record = {**planned.status.to_json(), "files": [str(file) for file in files]}
-    lines = [str(file) for file in files] or ["nothing to export"]
+    if planned.ok and planned.changes:
+        files = exporter.export(tree, planned, out, signoff=arguments.signoff)
+    notes = exporter.notes(planned, out, files)
+    names = [str(file) for file in files]
+    record = {**planned.status.to_json(), "files": names, "notes": notes}
+    lines = report.export_lines(out, names) if planned.ok else []
     report.show(arguments, record, lines)
-    return 0
+    report.note(notes)
+    return _explain(planned)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -96,9 +121,10 @@ def recover(arguments: argparse.Namespace) -> int:
     """``vllm-graft recover``."""
     from vllm_graft import write  # noqa: PLC0415
 
-    restored = write.recover(find_tree(arguments.tree))
+    tree = find_tree(arguments.tree)
+    restored = write.recover(tree)
     lines = [f"restored {path}" for path in restored] or ["nothing to recover"]
-    report.show(arguments, {"restored": restored}, lines)
+    report.show(arguments, {"tree": tree.name, "restored": restored}, lines)
     return 0
 
 
@@ -153,16 +179,19 @@ def matrix(arguments: argparse.Namespace) -> int:
 
 
 def _series(arguments: argparse.Namespace) -> list[Series]:
-    return [load_series(name) for name in arguments.series or series_names()]
+    from vllm_graft.series import load_series  # noqa: PLC0415
+
+    names = arguments.series or series_names()
+    return [load_series(name) for name in dict.fromkeys(names)]
 
 
 def _explain(planned: Plan) -> int:
-    """Says on standard error why a plan cannot be carried out."""
+    """Says on standard error that a plan cannot be carried out."""
     if planned.ok:
         return 0
-    for line in report.refusal_lines(planned):
-        report.complain(line)
+    from vllm_graft.api import DoesNotApplyError  # noqa: PLC0415
+
+    report.complain(
+        f"error: {planned.status.tree}: {DoesNotApplyError(planned).message}"
+    )
     return 1
-
-
-__all__ = ["DirTree"]

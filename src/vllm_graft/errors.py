@@ -24,6 +24,10 @@ class GraftError(Exception):
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
+    def to_json(self) -> dict[str, str | None]:
+        """The documented JSON form."""
+        return {"message": self.message, "where": self.where, "hint": self.hint}
+
 
 class PatchError(GraftError):
     """A semantic patch file is malformed."""

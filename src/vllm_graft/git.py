@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from vllm_graft.errors import GitError
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 #: For repositories of our own: the user's hooks, keys and line-ending settings
 #: must not change what is in them.
@@ -26,6 +27,24 @@ PRIVATE: Final = (
     "-c",
     "gc.auto=0",
 )
+#: Not handed to git. Inside a git hook most of these point at the hook's repository,
+#: whatever folder git is started in.
+_LOCAL: Final = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES",
+        "COMMON_DIR",
+        "DIFF_OPTS",
+        "DIR",
+        "EXTERNAL_DIFF",
+        "IMPLICIT_WORK_TREE",
+        "INDEX_FILE",
+        "NAMESPACE",
+        "OBJECT_DIRECTORY",
+        "PREFIX",
+        "WORK_TREE",
+    )
+)
 
 
 def run_bytes(
@@ -34,7 +53,7 @@ def run_bytes(
     env: Mapping[str, str] | None = None,
     input: bytes | None = None,  # noqa: A002 - as in subprocess.run
 ) -> bytes:
-    """Runs git and returns what it printed.
+    """Runs git on the repository that a folder is in, and returns what it printed.
 
     Args:
         args: git's arguments.
@@ -45,24 +64,11 @@ def run_bytes(
     Raises:
         GitError: git is not installed, or says no; with git's own words.
     """
-    try:
-        done = subprocess.run(
-            ["git", *args],
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            input=input if input is not None else b"",
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise GitError(
-            "git is not installed", hint="install git, and put it on PATH"
-        ) from error
+    done = start(args, cwd, env, input)
     if done.returncode:
-        words = (done.stderr or done.stdout).decode(errors="replace").strip()
-        command = next((a for a in args if not a.startswith(("-", "core.", "com"))), "")
         raise GitError(
-            f"git {command} failed (exit {done.returncode}): {words}", where=str(cwd)
+            f"git {_command(args)} failed (exit {done.returncode}): {words(done)}",
+            where=str(cwd),
         )
     return done.stdout
 
@@ -79,74 +85,12 @@ def run(
 
 
 def succeeds(*args: str, cwd: Path) -> bool:
-    """Whether git says yes."""
-    try:
-        run_bytes(*args, cwd=cwd)
-    except GitError:
-        return False
-    return True
-
-
-def require_clean(tree: Path, paths: Sequence[str]) -> str:
-    """Makes sure that commits on ``paths`` will hold nothing else.
-
-    Returns:
-        The commit that HEAD is at.
+    """Whether git says yes.
 
     Raises:
-        GitError: No repository, no commit yet, staged changes, or changes in one
-            of ``paths``.
+        GitError: git is not installed.
     """
-    if not succeeds("rev-parse", "--git-dir", cwd=tree):
-        raise GitError(
-            "not a git repository",
-            where=str(tree),
-            hint="apply without --commit, or run 'git init' and commit the tree first",
-        )
-    try:
-        head = run("rev-parse", "--verify", "HEAD", cwd=tree)
-    except GitError as error:
-        raise GitError(
-            "the repository has no commit yet",
-            where=str(tree),
-            hint="commit the tree first",
-        ) from error
-    staged = run("diff", "--cached", "--name-only", cwd=tree)
-    if staged:
-        raise GitError(
-            f"the index holds changes already: {_few(staged.splitlines())}",
-            where=str(tree),
-            hint="commit them, or take them out with 'git restore --staged .'",
-        )
-    dirty = run("status", "--porcelain", "-unormal", "--", *paths, cwd=tree)
-    if dirty:
-        names = [line[3:] for line in dirty.splitlines()]
-        raise GitError(
-            f"uncommitted changes in files to patch: {_few(names)}",
-            where=str(tree),
-            hint="commit or stash them first",
-        )
-    return head
-
-
-def commit(
-    tree: Path, paths: Sequence[str], message: str, *, signoff: bool, author: str | None
-) -> str:
-    """Commits ``paths`` as they are in the working tree; the user's hooks run.
-
-    Returns:
-        The new commit's id.
-    """
-    run("add", "-f", "--", *paths, cwd=tree)
-    options = ["--signoff"] if signoff else []
-    options += [f"--author={author}"] if author else []
-    run("commit", "-q", "-F", "-", *options, cwd=tree, input=message.encode())
-    return run("rev-parse", "HEAD", cwd=tree)
-
-
-def reset(tree: Path, head: str) -> None:
-    """Moves HEAD and the index back; the working tree is the caller's matter."""
-    run("reset", "-q", head, cwd=tree)
+    return not start(args, cwd).returncode
 
 
 def identity(tree: Path) -> str:
@@ -156,25 +100,89 @@ def identity(tree: Path) -> str:
         GitError: git does not know them.
     """
     try:
-        words = run("var", "GIT_AUTHOR_IDENT", cwd=tree)
+        run("var", "GIT_AUTHOR_IDENT", cwd=tree)
+        ident = run("var", "GIT_COMMITTER_IDENT", cwd=tree)
     except GitError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise
         raise GitError(
             "git does not know your name and mail address",
             hint="run: git config --global user.name NAME; "
             "git config --global user.email ADDRESS",
         ) from error
-    return words[: words.rindex(">") + 1]
+    return ident[: ident.rindex(">") + 1]
 
 
 @contextmanager
-def scratch_repository() -> Iterator[Path]:
-    """An empty repository that is gone afterwards."""
+def scratch_repository() -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """An empty repository that is gone afterwards.
+
+    Returns:
+        Its folder, and the variables that keep the user's configuration out of it:
+        prefixes, external diff programs, attributes and hooks would change a diff.
+    """
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - slow to import
+
     with TemporaryDirectory(prefix="vllm-graft-") as folder:
-        path = Path(folder)
-        run("init", "-q", cwd=path)
-        yield path
+        env = {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_CONFIG_COUNT": "0",
+            "GIT_CONFIG_PARAMETERS": "",
+            # git before 2.32 knows no GIT_CONFIG_GLOBAL
+            "HOME": folder,
+            "XDG_CONFIG_HOME": folder,
+        }
+        work = Path(folder, "work")
+        work.mkdir()
+        run("init", "-q", "--template=", cwd=work, env=env)
+        yield work, env
 
 
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+def start(
+    args: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    data: bytes | None = None,
+) -> CompletedProcess[bytes]:
+    """Runs git; for callers that look at the exit code themselves.
+
+    Raises:
+        GitError: git is not installed.
+    """
+    import subprocess  # noqa: PLC0415 - slow to import, and most runs need no git
+
+    inherited = {k: v for k, v in os.environ.items() if k not in _LOCAL}
+    # git's words are quoted in messages; LANGUAGE leaves the encoding alone.
+    inherited["LANGUAGE"] = "C"
+    try:
+        return subprocess.run(
+            ["git", *args],
+            cwd=cwd,
+            env={**inherited, **(env or {})},
+            input=data or b"",
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GitError(
+            "git is not installed", hint="install git, and put it on PATH"
+        ) from error
+
+
+def _command(args: Sequence[str]) -> str:
+    """The subcommand among git's arguments: the first that is no ``-c`` option."""
+    rest = iter(args)
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def words(done: CompletedProcess[bytes]) -> str:
+    """What git said."""
+    return (done.stderr or done.stdout).decode(errors="replace").strip()

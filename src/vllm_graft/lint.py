@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
+from vllm_graft.catalog import series_folder, series_names
 from vllm_graft.errors import PatchError
 from vllm_graft.evaluate import CompiledFile
-from vllm_graft.parser import parse_patch
-from vllm_graft.patchfile import Patch
-from vllm_graft.series import load_series, patches_folder, series_names
+from vllm_graft.patchfile import FilePatch, Patch
+from vllm_graft.series import (
+    Entry,
+    SeriesPatch,
+    list_series,
+    load_patch,
+    read_patch,
+)
 
-_SUBJECT_WIDTH = 72
+_SUBJECT_WIDTH: Final = 72
+_AUTHOR = re.compile(r"[^<>]*[^<>\s] <[^<>\s]+>")
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One finding: place, cause and the next step."""
 
     where: str
@@ -28,87 +35,127 @@ class Problem:
         return {"where": self.where, "message": self.message, "hint": self.hint}
 
 
-def lint(paths: Sequence[Path]) -> list[Problem]:
-    """The problems in patch files and series.
+def lint(names: Sequence[str]) -> list[Problem]:
+    """The problems in patch files and series; all of them, not just the first.
 
     Args:
-        paths: Patch files, or series by name or folder; none for the series that
+        names: Patch files, or series by name or folder; none for the series that
             come with the tool.
     """
-    chosen = list(paths) or [patches_folder() / name for name in series_names()]
     problems: list[Problem] = []
-    for path in chosen:
-        problems += _file(path) if path.is_file() else _series(path)
+    for name in names or series_names():
+        problems += _file(Path(name)) if Path(name).is_file() else _series(name)
     return problems
 
 
-def _series(path: Path) -> Iterator[Problem]:
+def _series(name: str) -> Iterator[Problem]:
     try:
-        series = load_series(path)
+        folder = series_folder(name)
+        entries = list_series(folder)
     except PatchError as error:
-        yield _problem(error, path)
+        yield _problem(error, name)
         return
-    names = {item.patch.name for item in series.patches}
-    for item in series.patches:
-        yield from _patch(item.patch)
-    for stray in sorted(series.folder.glob("*.spatch")):
-        if stray.name not in names:
+    items = [_load(folder, entry) for entry in entries]
+    for item in items:
+        if isinstance(item, Problem):
+            yield item
+        else:
+            yield from _patch(item.patch)
+    listed = {entry.name for entry in entries}
+    for stray in sorted(folder.glob("*.spatch")):
+        if stray.name not in listed:
             yield Problem(
                 str(stray),
                 "is not listed in the file 'series'",
                 "add its name there, or delete it",
             )
-    used = {Path(name) for item in series.patches for name in item.contents}
-    files = series.folder / "files"
-    for content in sorted(path for path in files.rglob("*") if path.is_file()):
-        if content.relative_to(files) not in used and "__pycache__" not in str(content):
+    loaded = [item for item in items if isinstance(item, SeriesPatch)]
+    if len(loaded) == len(items):  # else it is not known what is in use
+        used = {path for item in loaded for path in item.contents}
+        yield from _unused(folder / "files", used)
+
+
+def _load(folder: Path, entry: Entry) -> SeriesPatch | Problem:
+    try:
+        return load_patch(folder, entry)
+    except PatchError as error:
+        return _problem(error, str(folder / entry.name))
+
+
+def _unused(files: Path, contents: set[str]) -> Iterator[Problem]:
+    for path in sorted(files.rglob("*")):
+        name = path.relative_to(files).as_posix()
+        if path.is_file() and name not in contents and "__pycache__" not in path.parts:
             yield Problem(
-                str(content),
+                str(path),
                 "no patch adds this file",
-                "add a '--- /dev/null', '+++ b/PATH' pair to a patch",
+                f"add '--- /dev/null' and '+++ b/{name}' to a patch, or delete it",
             )
 
 
 def _file(path: Path) -> Iterator[Problem]:
     try:
-        text = path.read_text(encoding="utf-8")
-        yield from _patch(parse_patch(str(path), text))
+        patch = read_patch(path)
     except PatchError as error:
-        yield _problem(error, path)
-    except UnicodeDecodeError:
-        yield Problem(str(path), "not UTF-8", "save the file as UTF-8")
+        yield _problem(error, str(path))
+    else:
+        yield from _patch(patch)
 
 
 def _patch(patch: Patch) -> Iterator[Problem]:
     if len(patch.subject) > _SUBJECT_WIDTH:
         yield Problem(
-            f"{patch.path}:1",
+            _field(patch, "Subject"),
             f"the subject has {len(patch.subject)} characters",
             f"keep it within {_SUBJECT_WIDTH}",
         )
+    author = patch.header("From")
+    if author is not None and not _AUTHOR.fullmatch(author):
+        yield Problem(
+            _field(patch, "From"),
+            f"not an author that git takes: {author!r}",
+            "write 'From: NAME <ADDRESS>'",
+        )
+    seen: set[str] = set()
     for file, back in zip(patch.files, patch.reversed().files, strict=True):
-        try:
-            forward = CompiledFile(patch.path, file)
-            CompiledFile(patch.path, back, reverse=True)
-        except PatchError as error:
-            yield _problem(error, Path(patch.path))
-            continue
-        for hunk in forward.hunks:
-            why = hunk.changes[0].one_way
-            if why:
-                yield Problem(
-                    f"{patch.path}:{hunk.hunk.number}",
-                    f"cannot be reversed: {why}",
-                    "give the metavariable a 'where', or name the code",
-                )
-        if file.hunks and not file.conditions:
+        if file.path in seen:
             yield Problem(
                 f"{patch.path}:{file.number}",
-                f"no post-condition on {file.path}: 'superseded' cannot be told "
-                "from 'conflict'",
-                "add 'ensure SCOPE has [no] PATTERN' below the +++ line",
+                f"changes {file.path} a second time",
+                "put all hunks for a file below one '---', '+++' pair",
             )
+        seen.add(file.path)
+        yield from _changes(patch, file, back)
 
 
-def _problem(error: PatchError, path: Path) -> Problem:
-    return Problem(error.where or str(path), error.message, error.hint or "")
+def _field(patch: Patch, name: str) -> str:
+    names = [field for field, _ in patch.headers]
+    return f"{patch.path}:{names.index(name) + 1}"
+
+
+def _changes(patch: Patch, file: FilePatch, back: FilePatch) -> Iterator[Problem]:
+    try:
+        forward = CompiledFile(patch.path, file)
+        CompiledFile(patch.path, back, reverse=True)
+    except PatchError as error:
+        yield _problem(error, patch.path)
+        return
+    for hunk in forward.hunks:
+        why = hunk.changes[0].one_way
+        if why:
+            yield Problem(
+                f"{patch.path}:{hunk.hunk.number}",
+                f"cannot be reversed: {why}",
+                "give the metavariable a 'where', or name the code",
+            )
+    if file.hunks and not file.conditions:
+        yield Problem(
+            f"{patch.path}:{file.number}",
+            f"no post-condition on {file.path}: 'superseded' cannot be told "
+            "from 'conflict'",
+            "add 'ensure SCOPE has [no] PATTERN' below the +++ line",
+        )
+
+
+def _problem(error: PatchError, path: str) -> Problem:
+    return Problem(error.where or path, error.message, error.hint or "")

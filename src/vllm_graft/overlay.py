@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vllm_graft.plan import FileChange
+from vllm_graft.planner import FileChange
 from vllm_graft.tree import Tree
 
 

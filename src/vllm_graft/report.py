@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm_graft.results import HunkResult, PatchResult, TreeStatus, Verdict
 
 if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
     from vllm_graft.api import Outcome
     from vllm_graft.fetch import Fetched
     from vllm_graft.lint import Problem
-    from vllm_graft.plan import Plan
 
 _COLOURS: Final = {
     Verdict.APPLIES: "32",
@@ -29,8 +30,10 @@ _COLOURS: Final = {
 _REVERSE: Final = {
     Verdict.APPLIES: "reverts",
     Verdict.APPLIED: "not there",
-    Verdict.PARTIAL: "half reverted",
+    Verdict.PARTIAL: "half there",
 }
+_WIDTH: Final = max(len(verdict.value) for verdict in Verdict)
+_INDENT: Final = " " * (2 + _WIDTH + 2)
 
 
 def show(
@@ -38,10 +41,17 @@ def show(
 ) -> None:
     """Prints a command's result, as JSON if the user asked for it."""
     if arguments.json:
-        print(json.dumps(record, indent=2))  # noqa: T201
+        show_json(record)
     else:
         for line in lines:
             print(line)  # noqa: T201
+
+
+def show_json(record: dict[str, Any]) -> None:
+    """Prints one JSON document."""
+    import json  # noqa: PLC0415 - takes time, and most runs print text
+
+    print(json.dumps(record, indent=2))  # noqa: T201
 
 
 def complain(line: str) -> None:
@@ -49,66 +59,86 @@ def complain(line: str) -> None:
     print(line, file=sys.stderr)  # noqa: T201
 
 
+def note(notes: Iterable[str]) -> None:
+    """Prints what a person should know although nothing is wrong."""
+    for text in notes:
+        complain(f"note: {text}")
+
+
 def status_lines(status: TreeStatus, *, reverse: bool = False) -> Iterator[str]:
-    """A verdict a patch, a line each, the reasons below."""
-    version = f" (vLLM {status.vllm_version})" if status.vllm_version else ""
-    yield f"{status.tree}{version}"
+    """A verdict a patch, a line each, the places and reasons below."""
+    yield tree_line(status)
     for series in status.series:
         yield ""
         yield f"{series.name}: {_word(series.verdict, reverse)}"
-        width = max((len(patch.file) for patch in series.patches), default=0)
         for patch in series.patches:
-            yield from _patch_lines(patch, width, reverse)
+            yield from _patch_lines(patch, reverse)
 
 
-def _patch_lines(patch: PatchResult, width: int, reverse: bool) -> Iterator[str]:
-    word = _word(patch.verdict, reverse)
-    yield f"  {patch.file:<{width}}  {word}".rstrip()
-    shown = {hunk.reason for hunk in patch.hunks}
-    if patch.reason and patch.reason not in shown:
-        yield f"      {patch.reason}"
+def tree_line(status: TreeStatus) -> str:
+    """The tree, and the version of vLLM that it says it is."""
+    version = f" (vLLM {status.vllm_version})" if status.vllm_version else ""
+    return f"{status.tree}{version}"
+
+
+def _patch_lines(patch: PatchResult, reverse: bool) -> Iterator[str]:
+    yield f"  {_word(patch.verdict, reverse, _WIDTH)}  {patch.file}"
+    if patch.reason and patch.reason not in {hunk.reason for hunk in patch.hunks}:
+        yield f"{_INDENT}{patch.reason}"
     for hunk in patch.hunks:
-        yield from _hunk_lines(hunk, reverse)
+        if hunk.lines or hunk.reason or hunk.verdict is not patch.verdict:
+            yield from _hunk_lines(hunk, patch.verdict, reverse)
 
 
-def _hunk_lines(hunk: HunkResult, reverse: bool) -> Iterator[str]:
-    where = ""
+def _hunk_lines(hunk: HunkResult, usual: Verdict, reverse: bool) -> Iterator[str]:
+    words = [hunk.scope]
     if hunk.lines:
-        where = f", line{'s' if len(hunk.lines) > 1 else ''} "
-        where += ", ".join(map(str, hunk.lines))
-    word = _word(hunk.verdict, reverse)
-    note = " (optional)" if hunk.optional and hunk.verdict is Verdict.ABSENT else ""
-    yield f"      {hunk.scope}: {word}{where}{note}"
-    if hunk.reason:
-        yield f"          {hunk.reason}"
+        plural = "s" if len(hunk.lines) > 1 else ""
+        words[0] += f", line{plural} {', '.join(map(str, hunk.lines))}"
+    if hunk.verdict is not usual:
+        optional = hunk.optional and hunk.verdict is Verdict.ABSENT
+        words.append(_word(hunk.verdict, reverse) + " (optional)" * optional)
+    yield f"{_INDENT}{': '.join(words)}"
+    for line in hunk.reason.splitlines():
+        yield f"{_INDENT}  {line}"
 
 
 def outcome_lines(outcome: Outcome, *, reverse: bool) -> Iterator[str]:
     """What apply or revert did."""
-    done = "reverted" if reverse else "applied"
-    if not outcome.changed:
-        yield f"{outcome.status.tree}: nothing to do"
+    yield tree_line(outcome.status)
     for path in outcome.changed:
-        yield f"{done} {path}"
+        yield f"  changed  {path}"
     for commit in outcome.commits:
-        yield f"commit {commit}"
-    for name in outcome.inexact:
-        yield (
-            f"note: {name} is reverted as the patch writes the code; for want of a "
-            "record of the original, its layout and comments may differ"
-        )
+        yield f"  commit   {commit}"
+    if outcome.changed:
+        return
+    for series in outcome.status.series:
+        yield f"  nothing to do: {series.name} is {_word(series.verdict, reverse)}"
 
 
-def refusal_lines(planned: Plan) -> Iterator[str]:
-    """Why a plan was not carried out."""
-    bad = [step.result for step in planned.steps if not step.result.ok]
-    verb = "be reverted" if planned.reverse else "be applied"
-    names = ", ".join(result.file for result in bad)
-    yield f"error: {planned.status.tree}: cannot {verb}: {names}; nothing was changed"
-    for result in bad:
-        reasons = [result.reason, *(h.reason for h in result.hunks)]
-        for reason in dict.fromkeys(filter(None, reasons)):
-            yield f"  {result.file}: {result.verdict}: {reason}"
+def outcome_notes(outcome: Outcome) -> list[str]:
+    """What a person should know about it although nothing is wrong."""
+    left_out = [
+        f"{patch.file} left out: {patch.reason}"
+        for series in outcome.status.series
+        for patch in series.patches
+        if patch.verdict is Verdict.ABSENT
+    ]
+    guessed = [
+        f"{name} is reverted as the patch writes the code; for want of a record of "
+        "the original, its layout and comments may differ"
+        for name in outcome.inexact
+    ]
+    return left_out + guessed
+
+
+def export_lines(out: Path, names: Sequence[str]) -> Iterator[str]:
+    """The mail that was written."""
+    yield from names
+    if names:
+        yield f"apply it with: git am --keep-non-patch {out}/*.patch"
+    else:
+        yield "nothing to export"
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
@@ -125,18 +155,13 @@ def fetched_lines(fetched: Fetched) -> Iterator[str]:
     """What fetch made."""
     yield f"{fetched.path}: vLLM {fetched.version}, commit {fetched.commit[:12]}"
     yield f"  from {fetched.filename}, SHA-256 {fetched.sha256} verified"
-    for note in fetched.notes:
-        yield f"  note: {note}"
+    for text in fetched.notes:
+        yield f"  note: {text}"
 
 
-def _word(verdict: Verdict, reverse: bool) -> str:
+def _word(verdict: Verdict, reverse: bool, width: int = 0) -> str:
     word = _REVERSE.get(verdict, verdict.value) if reverse else verdict.value
-    if not _colour():
-        return word
-    return f"\x1b[{_COLOURS[verdict]}m{word}\x1b[0m"
-
-
-def _colour() -> bool:
-    import os  # noqa: PLC0415
-
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    padded = f"{word:<{width}}"
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return padded
+    return f"\x1b[{_COLOURS[verdict]}m{padded}\x1b[0m"

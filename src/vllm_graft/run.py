@@ -22,7 +22,7 @@ from vllm_graft.hook import VARIABLE
 from vllm_graft.tree import DirTree, find_tree
 
 if TYPE_CHECKING:
-    from vllm_graft.plan import Plan
+    from vllm_graft.planner import Plan
 
 _FORMAT: Final = "1"  # changes when the bundle's layout or the engine's output does
 SITE: Final = Path(__file__).parent / "_site"
@@ -182,7 +182,7 @@ def _plan(
     known: Path,
 ) -> str:
     from vllm_graft.overlay import OverlayTree  # noqa: PLC0415
-    from vllm_graft.plan import Plan, make_plan  # noqa: PLC0415
+    from vllm_graft.planner import Plan, make_plan  # noqa: PLC0415
     from vllm_graft.series import load_series  # noqa: PLC0415
     from vllm_graft.write import check_recovered  # noqa: PLC0415
 

@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
+from vllm_graft.catalog import patches_folder, series_folder, series_names
 from vllm_graft.errors import PatchError
 from vllm_graft.evaluate import CompiledFile
 from vllm_graft.parser import parse_patch
 from vllm_graft.patchfile import Patch
 
+__all__ = [
+    "Series",
+    "SeriesPatch",
+    "load_series",
+    "patches_folder",
+    "series_names",
+]
 
-@dataclass(frozen=True)
+
 class SeriesPatch:
     """A patch of a series, compiled when it is first used.
 
     Args:
         patch: The patch.
-        contents: The content of each file that it adds, by path.
+        contents: The content of each file that it adds or removes, by path.
     """
 
-    patch: Patch
-    contents: dict[str, bytes] = field(default_factory=dict)
+    def __init__(
+        self, patch: Patch, contents: Mapping[str, bytes] | None = None
+    ) -> None:
+        self.patch = patch
+        self.contents = contents or {}
+
+    def __repr__(self) -> str:
+        return f"SeriesPatch({self.patch.name!r})"
 
     @cached_property
-    def compiled(self) -> tuple[CompiledFile, ...]:
-        """The changes to existing files."""
+    def compiled(self) -> Mapping[str, CompiledFile]:
+        """The changes to existing files, by path."""
         return self._compile(self.patch)
 
     @cached_property
-    def reversed(self) -> tuple[CompiledFile, ...]:
-        """The changes that undo them."""
+    def reversed(self) -> Mapping[str, CompiledFile]:
+        """The changes that undo them, by path."""
         return self._compile(self.patch.reversed())
 
     @staticmethod
-    def _compile(patch: Patch) -> tuple[CompiledFile, ...]:
-        return tuple(
-            CompiledFile(patch.path, file, reverse=patch.reverse)
+    def _compile(patch: Patch) -> Mapping[str, CompiledFile]:
+        return {
+            file.path: CompiledFile(patch.path, file, reverse=patch.reverse)
             for file in patch.files
             if file.hunks
-        )
+        }
 
     @property
     def adds_only(self) -> bool:
@@ -49,8 +63,7 @@ class SeriesPatch:
         return all(file.old is None for file in self.patch.files)
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """Semantic patches that belong together, in order.
 
     Args:
@@ -72,21 +85,6 @@ class Series:
         return tuple(paths)
 
 
-def patches_folder() -> Path:
-    """The folder of the series that come with the tool.
-
-    It is part of the installed package; in a checkout it stands at the top.
-    """
-    package = Path(__file__).parent
-    inside = package / "patches"
-    return inside if inside.is_dir() else package.parents[1] / "patches"
-
-
-def series_names() -> list[str]:
-    """The names of the series that come with the tool."""
-    return sorted(path.parent.name for path in patches_folder().glob("*/series"))
-
-
 def load_series(name: str | Path) -> Series:
     """Reads a series.
 
@@ -94,59 +92,116 @@ def load_series(name: str | Path) -> Series:
         name: The name of one that comes with the tool, or a folder.
 
     Raises:
-        PatchError: There is no such series, or a patch of it is malformed.
+        PatchError: There is no such series, it lists a patch twice or none, or a
+            patch of it is malformed or incomplete.
     """
-    folder = Path(name)
-    if not (folder / "series").is_file():
-        folder = patches_folder() / name
-    if not (folder / "series").is_file():
+    folder = series_folder(name)
+    patches = tuple(load_patch(folder, entry) for entry in list_series(folder))
+    return Series(folder.resolve().name, folder, patches)
+
+
+class Entry(NamedTuple):
+    """A line of the file ``series``: a patch file's name, and the line's place."""
+
+    name: str
+    where: str
+
+
+def list_series(folder: Path) -> list[Entry]:
+    """The entries of a series, in order.
+
+    Raises:
+        PatchError: An entry is no plain file name or stands there twice, or there
+            is none.
+    """
+    path = folder / "series"
+    entries: dict[str, Entry] = {}
+    for name, number in _names(_text(path)):
+        where = f"{path}:{number}"
+        if name in entries:
+            raise PatchError(
+                f"lists {name} twice", where=where, hint="delete one of the lines"
+            )
+        if name in (".", "..") or "/" in name or "\\" in name:
+            raise PatchError(
+                f"not a plain file name: {name!r}",
+                where=where,
+                hint="put the patch into the series' own folder",
+            )
+        entries[name] = Entry(name, where)
+    if not entries:
         raise PatchError(
-            f"no series {str(name)!r}",
-            hint=f"known series: {', '.join(series_names()) or 'none'}; or name a "
-            "folder with a file 'series' in it",
+            "lists no patch",
+            where=str(path),
+            hint="add the patch files' names, one a line",
         )
-    files = tuple(_load(folder, line, n) for line, n in _listed(folder))
-    return Series(folder.resolve().name, folder, files)
+    return list(entries.values())
 
 
-def _listed(folder: Path) -> Iterator[tuple[str, int]]:
-    lines = _text(folder / "series").splitlines()
-    for number, line in enumerate(lines, 1):
+def _names(text: str) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(text.splitlines(), 1):
         name = line.split("#", 1)[0].strip()
         if name:
             yield name, number
 
 
-def _load(folder: Path, name: str, number: int) -> SeriesPatch:
-    path = folder / name
+def load_patch(folder: Path, entry: Entry) -> SeriesPatch:
+    """Reads one patch of a series, with the files that it adds or removes.
+
+    Raises:
+        PatchError: It does not exist, is malformed, or lacks a file's content.
+    """
+    path = folder / entry.name
     if not path.is_file():
         raise PatchError(
-            f"lists {name}, which does not exist",
-            where=f"{folder / 'series'}:{number}",
+            f"lists {entry.name}, which does not exist",
+            where=entry.where,
             hint="correct the name, or delete the line",
         )
-    patch = parse_patch(str(path), _text(path))
+    patch = read_patch(path)
     contents = {}
     for file in patch.files:
-        if file.old is not None:
+        if file.hunks:
             continue
         content = folder / "files" / file.path
         if not content.is_file():
+            verb = "adds" if file.old is None else "removes"
             raise PatchError(
-                f"adds {file.path}, whose content is missing",
+                f"{verb} {file.path}, whose content is missing",
                 where=f"{path}:{file.number}",
                 hint=f"put the content into {content}",
             )
-        contents[file.path] = content.read_bytes()
+        contents[file.path] = _bytes(content)
     return SeriesPatch(patch, contents)
+
+
+def read_patch(path: Path) -> Patch:
+    """Reads one patch file.
+
+    Raises:
+        PatchError: It cannot be read, is not UTF-8, or is malformed.
+    """
+    return parse_patch(str(path), _text(path))
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return _bytes(path).decode()
     except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
         raise PatchError(
-            f"not UTF-8: byte {error.object[error.start]:#04x} at {error.start}",
-            where=str(path),
+            f"not UTF-8: byte {error.object[error.start]:#04x}",
+            where=f"{path}:{line}",
             hint="save the file as UTF-8",
+        ) from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PatchError(
+            f"cannot be read: {error.strerror}",
+            where=str(path),
+            hint="make it a readable file",
         ) from error

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from vllm_graft import git
 from vllm_graft.errors import TreeError
-
-_VERSION = re.compile(
-    r"^(?:__version__\s*=\s*version|__version__|Version)\s*[:=]\s*['\"]?([^'\"\s]+)",
-    re.MULTILINE,
-)
 
 
 class Tree(Protocol):
@@ -35,8 +28,7 @@ class Tree(Protocol):
         """Whether there is such a folder."""
 
 
-@dataclass(frozen=True)
-class MemoryTree:
+class MemoryTree(NamedTuple):
     """Files in memory.
 
     Args:
@@ -58,7 +50,6 @@ class MemoryTree:
         return any(name.startswith(f"{path}/") for name in self.files)
 
 
-@dataclass(frozen=True)
 class DirTree:
     """A folder that holds the package ``vllm``: a checkout, or site-packages.
 
@@ -69,21 +60,13 @@ class DirTree:
         TreeError: It holds no vLLM.
     """
 
-    root: Path
-    _seen: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        _require_vllm(self.root)
+        self._real = os.path.realpath(self.root)
 
-    def __post_init__(self) -> None:
-        if (self.root / "vllm" / "__init__.py").is_file():
-            return
-        if not self.root.exists():
-            problem, hint = "no such folder", "name a folder that holds vllm/"
-        elif (self.root / "__init__.py").is_file() and self.root.name == "vllm":
-            problem = "the package itself, not the folder that holds it"
-            hint = f"say {self.root.parent}"
-        else:
-            problem = "no vLLM tree: it has no vllm/__init__.py"
-            hint = "name a vLLM checkout, or a site-packages folder with vLLM in it"
-        raise TreeError(problem, where=str(self.root), hint=hint)
+    def __repr__(self) -> str:
+        return f"DirTree({self.name!r})"
 
     @property
     def name(self) -> str:
@@ -93,45 +76,49 @@ class DirTree:
     @property
     def version(self) -> str | None:
         """See :class:`Tree`."""
-        candidates = [self.root / "vllm" / "_version.py", self.root / "PKG-INFO"]
-        infos = sorted(self.root.glob("vllm*.dist-info/METADATA"))
-        for path in [*candidates, *infos]:
-            if path.is_file():
-                found = _VERSION.search(path.read_text(errors="replace"))
-                if found:
-                    return found[1]
-        if (self.root / ".git").exists() and git.succeeds(
-            "describe", "--tags", cwd=self.root
-        ):
-            return git.run("describe", "--tags", cwd=self.root).removeprefix("v")
-        return None
+        from vllm_graft.version import vllm_version  # noqa: PLC0415 - not for a write
 
-    def locate(self, path: str) -> Path:
-        """The real path of a file in the tree.
+        return vllm_version(self.root)
+
+    def real(self, path: str) -> str:
+        """The path of the file that a path in the tree stands for.
+
+        Where no symbolic link is on the way, it is the path itself. A link to
+        another file of the tree stays; what it points to is read and changed.
+
+        Args:
+            path: Relative to the root.
+
+        Returns:
+            Relative to the root, too.
 
         Raises:
             TreeError: It leads out of the tree.
         """
-        real = (self.root / path).resolve()
-        if not real.is_relative_to(self.root.resolve()):
+        target = os.path.realpath(self.root / path)
+        if os.path.commonpath([target, self._real]) != self._real:
             raise TreeError(
-                f"leads out of the tree, to {real}",
+                f"leads out of the tree, to {target}",
                 where=str(self.root / path),
                 hint="replace the symbolic link by the file itself",
             )
-        return real
+        return os.path.relpath(target, self._real)
+
+    def locate(self, path: str) -> Path:
+        """The file on disk that a path in the tree stands for; see :meth:`real`."""
+        return Path(self._real, self.real(path))
 
     def read(self, path: str) -> bytes | None:
         """See :class:`Tree`."""
-        real = self.locate(path)
+        file = self.locate(path)
         try:
-            return real.read_bytes()
+            return file.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise TreeError(
                 f"cannot be read: {error.strerror}",
-                where=str(real),
+                where=str(self.root / path),
                 hint="make it a readable file",
             ) from error
 
@@ -148,20 +135,55 @@ def find_tree(path: str | Path | None = None) -> DirTree:
             the installed vLLM.
 
     Raises:
-        TreeError: There is no vLLM there.
+        TreeError: There is no vLLM there, or the current folder lies inside a
+            vLLM tree, so that it is not clear which one is meant.
     """
     if path is not None:
-        return DirTree(Path(path))
-    if Path("vllm/__init__.py").is_file():
+        return DirTree(path)
+    if _holds_vllm(Path()):
         return DirTree(Path())
-    # Found on sys.path by hand: importlib would take a namespace package for it.
-    import sys  # noqa: PLC0415
+    here = Path.cwd()
+    for folder in here.parents:
+        if _holds_vllm(folder):
+            raise TreeError(
+                "the current folder lies inside a vLLM tree",
+                where=str(here),
+                hint=f"name the tree that you mean, perhaps {folder}",
+            )
+    installed = _installed()
+    if installed is None:
+        raise TreeError(
+            "no vLLM here: the current folder holds none, and none is installed",
+            where=str(here),
+            hint="name the tree, or fetch one with 'vllm-graft fetch VERSION'",
+        )
+    return DirTree(installed)
 
-    for entry in sys.path:
-        if entry and (Path(entry) / "vllm" / "__init__.py").is_file():
-            return DirTree(Path(entry))
-    raise TreeError(
-        "no vLLM here: the current folder holds none, and none is installed",
-        where=str(Path.cwd()),
-        hint="name the tree, or fetch one: vllm-graft fetch VERSION",
-    )
+
+def _installed() -> Path | None:
+    from importlib.util import find_spec  # noqa: PLC0415 - rarely needed
+
+    # For a top-level package this imports nothing. A folder `vllm` that is no
+    # package has no origin.
+    spec = find_spec("vllm")
+    return Path(spec.origin).parents[1] if spec and spec.origin else None
+
+
+def _holds_vllm(folder: Path) -> bool:
+    return (folder / "vllm" / "__init__.py").is_file()
+
+
+def _require_vllm(root: Path) -> None:
+    if _holds_vllm(root):
+        return
+    real = Path(os.path.realpath(root))
+    hint = "name a vLLM checkout, or a site-packages folder with vLLM in it"
+    if not root.exists():
+        problem = "no such folder"
+    elif not root.is_dir():
+        problem = "a file, not a folder"
+    elif real.name == "vllm" and (real / "__init__.py").is_file():
+        problem, hint = "the package itself", f"name the folder above: {real.parent}"
+    else:
+        problem = "no vLLM tree: it has no vllm/__init__.py"
+    raise TreeError(problem, where=str(root), hint=hint)

@@ -3,27 +3,28 @@
 A reverse patch writes removed code as the patch file spells it. Where the tree had
 it in another layout, or with comments, only a record of the original knows. Records
 are hints: one is used only if applying the patch to it gives exactly the bytes that
-are there now, so a lost or stale record changes nothing but layout.
+are there now, so a lost, stale or damaged record changes nothing but layout.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import zlib
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vllm_graft.cache import cache_dir
 from vllm_graft.errors import GraftError
+from vllm_graft.results import Verdict
 from vllm_graft.source import Source
 
 if TYPE_CHECKING:
-    from vllm_graft.plan import FileChange
+    from vllm_graft.planner import FileChange
     from vllm_graft.series import SeriesPatch
 
-_MOST = 500
+#: Records kept; the oldest go first.
+MOST: Final = 500
 
 
 class UndoStore:
@@ -36,20 +37,12 @@ class UndoStore:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    @property
-    def folder(self) -> Path:
-        """The folder, made on demand."""
-        if self._folder is None:
-            self._folder = cache_dir("undo")
-        return self._folder
-
     def remember(self, item: SeriesPatch, changes: Sequence[FileChange]) -> None:
         """Records what a patch changed. Failing to is no error."""
         try:
             for change in changes:
                 if change.before is not None and change.after is not None:
-                    record = self.folder / _key(item, change.path, change.after)
-                    record.write_bytes(zlib.compress(change.before, 1))
+                    self._write(_key(item, change.path, change.after), change.before)
             self._prune()
         except OSError:
             return
@@ -62,25 +55,36 @@ class UndoStore:
             path: The file.
             now: Its bytes as the patch, and nothing since, left them.
         """
-        record = self.folder / _key(item, path, now)
         try:
+            record = self._place() / _key(item, path, now)
             original = zlib.decompress(record.read_bytes())
-        except (OSError, zlib.error):
-            return None
-        compiled = next(c for c in item.compiled if c.file.path == path)
-        try:
             source = Source.from_bytes(path, original)
-            again = source.with_text(compiled.evaluate(source).text).to_bytes()
-        except GraftError:
+            outcome = item.compiled[path].evaluate(source)
+            again = source.with_text(outcome.text).to_bytes()
+        except (OSError, zlib.error, GraftError):
             return None
-        return original if again == now else None
+        # From a state where part of it was there already, going back would leave
+        # that part in place.
+        whole = outcome.verdict is Verdict.APPLIES
+        return original if whole and again == now else None
+
+    def _place(self) -> Path:
+        return self._folder or cache_dir("undo")
+
+    def _write(self, key: str, original: bytes) -> None:
+        folder = self._place()
+        draft = folder / f".{key}.{os.getpid()}"
+        draft.write_bytes(zlib.compress(original, 1))
+        draft.replace(folder / key)
 
     def _prune(self) -> None:
-        records = sorted(self.folder.iterdir(), key=lambda p: p.stat().st_mtime)
-        for record in records[:-_MOST]:
+        records = sorted(self._place().iterdir(), key=lambda p: p.stat().st_mtime)
+        for record in records[:-MOST]:
             record.unlink(missing_ok=True)
 
 
 def _key(item: SeriesPatch, path: str, after: bytes) -> str:
-    text = json.dumps([str(item.patch), path])
-    return sha256(text.encode() + after).hexdigest()
+    # Checksums do: what a record says is put to the proof, and one that is taken
+    # for another is of no use but does no harm.
+    patch = zlib.crc32(f"{item.patch}\n{path}".encode())
+    return f"{patch:08x}-{zlib.crc32(after):08x}-{len(after):x}"

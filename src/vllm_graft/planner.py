@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from vllm_graft.evaluate import CompiledFile, FileOutcome
 from vllm_graft.patchfile import FilePatch
 from vllm_graft.results import (
     HunkResult,
@@ -21,8 +20,7 @@ from vllm_graft.tree import Tree
 from vllm_graft.undo import UndoStore
 
 
-@dataclass(frozen=True)
-class FileChange:
+class FileChange(NamedTuple):
     """One file's bytes before and after; None where there is no file."""
 
     path: str
@@ -30,8 +28,7 @@ class FileChange:
     after: bytes | None
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One patch of a plan.
 
     Args:
@@ -48,8 +45,7 @@ class Step:
     exact: bool = True
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What applying or reverting series would do to a tree.
 
     Args:
@@ -77,13 +73,13 @@ class Plan:
         return tuple(c for c in net.values() if c.before != c.after)
 
 
-@dataclass
 class _Overlay:
     """A tree with planned changes on top; keeps what it read."""
 
-    tree: Tree
-    files: dict[str, bytes | None] = field(default_factory=dict)
-    sources: dict[bytes, Source] = field(default_factory=dict)
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.files: dict[str, bytes | None] = {}
+        self.sources: dict[tuple[str, bytes], Source] = {}
 
     def read(self, path: str) -> bytes | None:
         if path not in self.files:
@@ -92,9 +88,10 @@ class _Overlay:
 
     def source(self, path: str, data: bytes) -> Source:
         # Two patches often look at one file; parsing is most of the cost.
-        if data not in self.sources:
-            self.sources[data] = Source.from_bytes(path, data)
-        return self.sources[data]
+        key = (path, data)
+        if key not in self.sources:
+            self.sources[key] = Source.from_bytes(path, data)
+        return self.sources[key]
 
 
 def make_plan(
@@ -138,21 +135,15 @@ def _step(
     if missing:
         result = _result(item, Verdict.ABSENT, f"this tree has no {missing[0]}", ())
         return Step(item, result)
-    files = item.reversed if reverse else item.compiled
-    compiled = {file.file.path: file for file in files}
-    parts = [
-        _recorded(overlay, item, file, undo if reverse else None)
-        or _file(overlay, item, file, compiled, reverse)
-        for file in item.patch.files
-    ]
+    parts = [_part(overlay, item, file, reverse, undo) for file in item.patch.files]
     hunks = tuple(hunk for part in parts for hunk in part.hunks)
     verdict = combine(part.verdict for part in parts)
     reasons = dict.fromkeys(p.reason for p in parts if p.reason)
     result = _result(item, verdict, "; ".join(reasons), hunks)
     if verdict not in (Verdict.APPLIES, Verdict.PARTIAL):
         return Step(item, result)
-    changes = tuple(p.change for p in parts if p.change)
-    exact = not reverse or all(part.exact for part in parts)
+    changes = tuple(part.change for part in parts if part.change)
+    exact = not reverse or all(part.exact for part in parts if part.change)
     overlay.files.update({change.path: change.after for change in changes})
     return Step(item, result, changes, exact)
 
@@ -172,8 +163,7 @@ def _result(
     )
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     verdict: Verdict
     reason: str
     hunks: tuple[HunkResult, ...]
@@ -181,73 +171,74 @@ class _Part:
     exact: bool = False
 
 
-def _recorded(
-    overlay: _Overlay, item: SeriesPatch, file: FilePatch, undo: UndoStore | None
-) -> _Part | None:
-    """A reversal that gives back the recorded original, if there is one."""
-    data = overlay.read(file.path)
-    if undo is None or data is None or not file.hunks:
-        return None
-    original = undo.recall(item, file.path, data)
-    if original is None:
-        return None
-    hunks = tuple(
-        HunkResult(hunk.scope, Verdict.APPLIES, (), "", hunk.optional)
-        for hunk in file.hunks
-    )
-    change = FileChange(file.path, data, original)
-    return _Part(Verdict.APPLIES, "", hunks, change, exact=True)
-
-
-def _file(
+def _part(
     overlay: _Overlay,
     item: SeriesPatch,
     file: FilePatch,
-    compiled: Mapping[str, CompiledFile],
     reverse: bool,
+    undo: UndoStore | None,
 ) -> _Part:
+    if not file.hunks:
+        return _whole_file(overlay, item, file, reverse)
     data = overlay.read(file.path)
-    if file.old is None:
-        return _new_file(overlay, file.path, data, item.contents[file.path], reverse)
-    compiled_file = compiled[file.path]
     if data is None:
         reason = f"this tree has no {file.path}"
-        hunks = tuple(
-            HunkResult(hunk.scope, Verdict.ABSENT, (), reason, hunk.optional)
-            for hunk in file.hunks
-        )
-        return _Part(Verdict.ABSENT, reason, hunks)
+        return _Part(Verdict.ABSENT, reason, _hunks(file, Verdict.ABSENT, reason))
+    original = undo.recall(item, file.path, data) if reverse and undo else None
+    if original is not None:
+        hunks = _hunks(file, Verdict.APPLIES)
+        back = FileChange(file.path, data, original)
+        return _Part(Verdict.APPLIES, "", hunks, back, exact=True)
+    compiled = (item.reversed if reverse else item.compiled)[file.path]
     source = overlay.source(file.path, data)
-    outcome: FileOutcome = compiled_file.evaluate(source)
-    change = None
-    if outcome.text != source.text:
-        after = source.with_text(outcome.text).to_bytes()
-        change = FileChange(file.path, data, after)
+    outcome = compiled.evaluate(source)
+    changes = outcome.text != source.text
+    after = source.with_text(outcome.text).to_bytes() if changes else data
+    change = FileChange(file.path, data, after) if changes else None
     return _Part(outcome.verdict, outcome.reason, outcome.hunks, change)
 
 
-def _new_file(
-    overlay: _Overlay, path: str, data: bytes | None, content: bytes, reverse: bool
+def _hunks(
+    file: FilePatch, verdict: Verdict, reason: str = ""
+) -> tuple[HunkResult, ...]:
+    return tuple(
+        HunkResult(hunk.scope, verdict, (), reason, hunk.optional)
+        for hunk in file.hunks
+    )
+
+
+def _whole_file(
+    overlay: _Overlay, item: SeriesPatch, file: FilePatch, reverse: bool
 ) -> _Part:
-    top = path.split("/", 1)[0]
-    there, gone = (
-        (Verdict.APPLIES, Verdict.APPLIED)
-        if reverse
-        else (Verdict.APPLIED, Verdict.APPLIES)
-    )
-    change = None
-    reason = ""
-    if data is None and not overlay.tree.has_folder(top):
-        verdict, reason = Verdict.ABSENT, f"this tree has no folder {top}/"
+    """A file that comes or goes."""
+    path, content = file.path, item.contents[file.path]
+    data = overlay.read(path)
+    comes = (file.old is None) != reverse
+    change, reason = None, ""
+    if data is None and not _has_place(overlay, path):
+        verdict, reason = Verdict.ABSENT, f"this tree has no folder {_top(path)}/"
     elif data is None:
-        verdict = gone
-        change = None if reverse else FileChange(path, None, content)
-    elif data == content:
-        verdict = there
-        change = FileChange(path, data, None) if reverse else None
-    else:
+        verdict = Verdict.APPLIES if comes else Verdict.APPLIED
+        change = FileChange(path, None, content) if comes else None
+    elif not _same(data, content):
         verdict = Verdict.CONFLICT
-        reason = f"{path} is there already, with other content"
-    return _Part(
-        verdict, reason, (HunkResult(path, verdict, (), reason),), change, exact=True
-    )
+        reason = f"{path} is there with other content than the patch knows"
+    else:
+        verdict = Verdict.APPLIED if comes else Verdict.APPLIES
+        change = None if comes else FileChange(path, data, None)
+    hunk = HunkResult(path, verdict, (), reason)
+    return _Part(verdict, reason, (hunk,), change, exact=True)
+
+
+def _top(path: str) -> str:
+    return path.split("/", 1)[0]
+
+
+def _has_place(overlay: _Overlay, path: str) -> bool:
+    """Whether the tree has the top folder that a new file belongs in."""
+    return "/" not in path or overlay.tree.has_folder(_top(path))
+
+
+def _same(data: bytes, content: bytes) -> bool:
+    """Whether two contents differ in nothing but line endings, which git may set."""
+    return data.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
