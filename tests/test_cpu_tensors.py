@@ -40,5 +40,5 @@ def results() -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stand_in(results, name):
+def test_stand_in(results: dict[str, str | None], name: str) -> None:
     assert results[name] is None, results[name]

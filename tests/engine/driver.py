@@ -1,14 +1,19 @@
 """Run configurations on a real engine and write what came out as JSON.
 
-    python driver.py CONFIG.json RESULT.json
+    python -m engine.driver CONFIG.json RESULT.json
 
 CONFIG is one configuration or a list of them, run in this process in turn. It
 must be started with the environment of ``vllm_graft.cpu.environment``. A
 configuration: ``name``; ``model`` (a folder); ``draft`` (a folder, optional);
 ``executor`` (``uni`` or ``mp``); ``asynchronous``; ``options`` (more arguments of
-``LLM``); ``workloads`` (names). RESULT has for each configuration, by its name:
-``results`` (by workload; what must be equal), ``evidence`` and ``seconds``.
+``LLM``); ``workloads`` (names); ``in_flight`` (optional: how many steps the engine
+lets run before it resolves the oldest; ``uni`` only); ``fault`` (optional, a name
+from ``faults``; a workload's exception is then its result). RESULT has for each
+configuration, by its name: ``results`` (by workload; what must be equal),
+``evidence`` and ``seconds``.
 """
+
+# ruff: noqa: PLC0415 - vLLM is imported only once a configuration asks for it
 
 from __future__ import annotations
 
@@ -29,14 +34,18 @@ BASE_OPTIONS: dict[str, Any] = {
     "block_size": 32,
     "num_gpu_blocks_override": 24,
     "disable_log_stats": True,
-    "worker_extension_cls": "probe.Probe",
+    "worker_extension_cls": "engine.probe.Probe",
 }
 
 
 def start(config: dict[str, Any]) -> Any:
     """The engine of a configuration."""
     from vllm import LLM
+    from vllm.config import VllmConfig
 
+    if config.get("in_flight"):
+        # Sizes the engine's queue of unresolved outputs and the runner's buffers.
+        VllmConfig.max_concurrent_batches = property(lambda _: config["in_flight"])
     options = {**BASE_OPTIONS, **config.get("options", {})}
     if config.get("draft"):
         options["speculative_config"] = {
@@ -65,11 +74,27 @@ def count_preemptions(scheduler: Any) -> list[str]:
     return preempted
 
 
+def run_workload(llm: Any, name: str, fault: str | None) -> Any:
+    """A workload's result; with a fault, also the exception that it led to."""
+    from engine.workloads import WORKLOADS
+
+    if fault is None:
+        return WORKLOADS[name](llm)
+    from engine.faults import FAULTS, at_most
+
+    with FAULTS[fault](), at_most(100, llm.llm_engine):
+        try:
+            return WORKLOADS[name](llm)
+        except Exception as error:  # noqa: BLE001 - it is the result
+            return {"raised": f"{type(error).__name__}: {error}"}
+
+
 def run_one(config: dict[str, Any]) -> dict[str, Any]:
     """Start the engine, run the workloads, gather the evidence, stop the engine."""
+    from vllm.config import VllmConfig
     from vllm.distributed import cleanup_dist_env_and_memory
-    from workloads import WORKLOADS
 
+    usual_in_flight = VllmConfig.max_concurrent_batches
     began = time.perf_counter()
     llm = start(config)
     core = llm.llm_engine.engine_core.engine_core
@@ -81,7 +106,7 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
             before = time.perf_counter()
             llm.collective_rpc("probe_start")
             preempted.clear()
-            results[name] = WORKLOADS[name](llm)
+            results[name] = run_workload(llm, name, config.get("fault"))
             evidence[name] = {
                 "workers": llm.collective_rpc("probe_report"),
                 "preemptions": len(preempted),
@@ -93,6 +118,7 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
             "batch_queue_size": core.batch_queue_size,
         }
     finally:
+        VllmConfig.max_concurrent_batches = usual_in_flight
         llm.llm_engine.engine_core.shutdown()
         if config["executor"] == "uni":
             # The next engine of this process needs the groups for itself.
@@ -108,7 +134,6 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     configs = json.loads(Path(sys.argv[1]).read_text())
     configs = configs if isinstance(configs, list) else [configs]
-    # Workers find the probe by its module name; they get sys.path from here.
     done = {config["name"]: run_one(config) for config in configs}
     Path(sys.argv[2]).write_text(json.dumps(done, indent=1, sort_keys=True))
 

@@ -31,7 +31,16 @@ PARALLEL = ["greedy", "sampled", "logprobs", "structured", "abort", "chunked"]
 
 def configurations(models: Mapping[str, str]) -> list[dict[str, Any]]:
     """Every combination, the folders of the tiny models given by kind."""
-    found = []
+    found: list[dict[str, Any]] = [
+        {
+            "name": "held-uni-async",
+            "executor": "uni",
+            "asynchronous": True,
+            "in_flight": 4,
+            "model": models["llama"],
+            "workloads": SPECULATIVE,
+        }
+    ]
     for mode in ("sync", "async"):
         common = {"asynchronous": mode == "async", "model": models["llama"]}
         for executor in ("uni", "mp"):
@@ -74,7 +83,7 @@ def configurations(models: Mapping[str, str]) -> list[dict[str, Any]]:
 def driver_environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of a driver process: offline, in-process core, repeatable."""
     env = environment(base)
-    env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], str(HERE)])
+    env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], str(HERE.parent)])
     env |= {
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",

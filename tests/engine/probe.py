@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+# ruff: noqa: PLC0415 - vLLM is there once a worker has loaded this
 import sys
+import threading
 from typing import Any
 
 
@@ -11,7 +13,7 @@ class Probe:
 
     The trace is a list of ``[event, number, detail]``: ``execute`` and ``sample``
     or ``pool`` with the step's number and the type returned, ``resolve`` with the
-    number of the output whose ``get_output`` was called.
+    number of the output whose ``get_output`` was called and the thread's name.
     """
 
     model_runner: Any
@@ -34,7 +36,7 @@ class Probe:
 
     def _watch(self, runner: Any, name: str) -> None:
         original = getattr(runner, name)
-        event = name.split("_")[0]
+        event = name.split("_", maxsplit=1)[0]
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             if event == "execute":
@@ -45,7 +47,7 @@ class Probe:
 
         setattr(runner, name, watched)
 
-    def _watch_output(self, kind: type, numbers: dict[int, int]) -> None:
+    def _watch_output(self, kind: Any, numbers: dict[int, int]) -> None:
         begin, resolve = kind.__init__, kind.get_output
 
         def watched_begin(output: Any, *args: Any, **kwargs: Any) -> None:
@@ -54,7 +56,8 @@ class Probe:
 
         def watched_resolve(output: Any) -> Any:
             number = numbers.pop(id(output), -1)
-            self.probe_trace.append(["resolve", number, ""])
+            thread = threading.current_thread().name
+            self.probe_trace.append(["resolve", number, thread])
             return resolve(output)
 
         kind.__init__ = watched_begin
@@ -63,11 +66,16 @@ class Probe:
     def probe_report(self) -> dict[str, Any]:
         """The summary: types returned, how late outputs were resolved, copies."""
         types: dict[str, int] = {}
-        late = resolved = latest = 0
+        late = latest_by = elsewhere = resolved = latest = 0
+        numbers = [
+            number for event, number, _ in self.probe_trace if event == "resolve"
+        ]
         for event, number, detail in self.probe_trace:
             if event == "resolve":
                 resolved += 1
                 late += latest > number
+                latest_by = max(latest_by, latest - number)
+                elsewhere += detail != "MainThread"
             else:
                 latest = max(latest, number)
                 key = f"{event}:{detail}"
@@ -78,6 +86,10 @@ class Probe:
             "resolved": resolved,
             # Resolved only after a later step's execute_model had returned.
             "resolved_late": late,
+            "steps_late_at_most": latest_by,
+            "in_order": numbers == sorted(numbers),
+            # Resolved by the output thread, while the main thread goes on.
+            "resolved_elsewhere": elsewhere,
             "copies": dict(streams.counts) if streams else {},
             "runner": type(self.model_runner).__mro__[1].__module__,
         }

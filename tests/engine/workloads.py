@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vllm import LLM, SamplingParams
+from vllm.sampling_params import StructuredOutputsParams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +77,7 @@ def greedy(llm: LLM) -> Any:
 
 def sampled(llm: LLM) -> Any:
     """Seeded sampling with every filter and penalty, different for each request."""
-    common = {"max_tokens": 12, "ignore_eos": True}
+    common = {"max_tokens": 8, "ignore_eos": True}
     # vLLM refuses min_p together with speculation.
     speculates = llm.llm_engine.vllm_config.speculative_config is not None
     params = [
@@ -121,8 +122,6 @@ def parallel(llm: LLM) -> Any:
 
 def structured(llm: LLM) -> Any:
     """A choice, a JSON schema and a regular expression next to a free request."""
-    from vllm.sampling_params import StructuredOutputsParams
-
     schema = {
         "type": "object",
         "properties": {"name": {"type": "integer", "minimum": 0, "maximum": 99}},
@@ -206,8 +205,8 @@ def prefix(llm: LLM) -> Any:
 
 def preempt(llm: LLM) -> Any:
     """More requests than the KV cache holds, so that some are preempted."""
-    params = SamplingParams(temperature=0, max_tokens=40, ignore_eos=True)
-    return run(llm, [prompt(50 + 3 * i, 10 + i) for i in range(8)], params)
+    params = SamplingParams(temperature=0, max_tokens=20, ignore_eos=True)
+    return run(llm, [prompt(80 + 3 * i, 10 + i) for i in range(8)], params)
 
 
 def embed(llm: LLM) -> Any:

@@ -15,13 +15,17 @@ not there. A failure ends the process: to go on without what was asked for would
 be a silent error, and ``site`` swallows exceptions.
 """
 
+# ruff: noqa: INP001, PLC0415, UP036 - no package, cheap, and read by any Python
+
+from __future__ import annotations
+
 import os
 import sys
 
 
-def _load_package():
+def _load_package() -> None:
     """Import ``vllm_graft`` from beside this file, whatever ``sys.path`` has."""
-    import importlib.util  # noqa: PLC0415
+    import importlib.util
 
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     spec = importlib.util.spec_from_file_location(
@@ -29,12 +33,14 @@ def _load_package():
         os.path.join(folder, "__init__.py"),  # noqa: PTH118
         submodule_search_locations=[folder],
     )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder} is no package")
     module = importlib.util.module_from_spec(spec)
     sys.modules["vllm_graft"] = module
     spec.loader.exec_module(module)
 
 
-def _install():
+def _install() -> None:
     hook = os.environ.get("VLLM_GRAFT_HOOK")
     cpu = os.environ.get("VLLM_GRAFT_CPU") == "1"
     if not (hook or cpu):
@@ -42,19 +48,19 @@ def _install():
     _load_package()
     if hook:
         # First, so that it sees every import of a patched module.
-        import vllm_graft.hook  # noqa: PLC0415
+        import vllm_graft.hook
 
         vllm_graft.hook.install(hook)
     if cpu:
-        import vllm_graft.cpu  # noqa: PLC0415
+        import vllm_graft.cpu
 
         vllm_graft.cpu.install()
 
 
-def _chain():
+def _chain() -> None:
     """Run the ``sitecustomize`` that this one shadows, if there is one."""
-    from importlib.machinery import PathFinder  # noqa: PLC0415
-    from importlib.util import module_from_spec  # noqa: PLC0415
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
 
     here = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120
     path = [entry for entry in sys.path if os.path.realpath(entry) != here]
@@ -70,7 +76,7 @@ def _chain():
 if sys.version_info >= (3, 10):
     try:
         _install()
-    except Exception:
+    except Exception:  # noqa: BLE001
         import traceback
 
         traceback.print_exc()

@@ -102,4 +102,4 @@ def register(actions: dict[str, Action]) -> None:
         module = sys.modules.get(name)
         if module is not None:
             pending.pop(name)(module)
-    sys.meta_path.insert(0, PostImport(pending))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, PostImport(pending))

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 def triton_backends(module: ModuleType) -> None:
     """``vllm.triton_utils.importing`` wants a backend named ``cpu``.
 
-    ``driver`` is None, so that nothing counts as an active driver: kernels run
-    in Triton's interpreter, which asks no backend.
+    Its driver is never active: kernels run in Triton's interpreter, which asks no
+    backend, and torch must not think that it could compile for one.
     """
-    module.backends.setdefault("cpu", SimpleNamespace(compiler=None, driver=None))
+    driver = SimpleNamespace(is_active=lambda: False)
+    module.backends.setdefault("cpu", SimpleNamespace(compiler=None, driver=driver))
 
 
 def keep_async_scheduling(module: ModuleType) -> None:

@@ -170,7 +170,7 @@ class Stream:
         """Whether the host can see all of this stream's work."""
         return self.landed(self.issued)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Stream:  # noqa: PYI034 - Self is 3.11
         self._outer.append(current_stream())
         set_stream(self)
         return self
@@ -226,7 +226,7 @@ MAIN = Stream(eager=True)
 
 
 def current_stream(_device: Any = None) -> Stream:
-    """This thread's current stream; the main stream unless it was set."""
+    """The thread's current stream; the main stream unless it was set."""
     stream: Stream = getattr(_current, "stream", MAIN)
     return stream
 

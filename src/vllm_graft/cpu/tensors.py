@@ -170,7 +170,7 @@ def run_conflicts(stream: streams.Stream, tensors: Iterable[torch.Tensor]) -> No
         stream.run_until(stream.issued)
 
 
-class SideStreamMode(TorchFunctionMode):
+class SideStreamMode(TorchFunctionMode):  # type: ignore[misc]
     """Active while a side stream is current.
 
     A call first runs what is queued on the memory it touches. What it allocates
@@ -180,7 +180,7 @@ class SideStreamMode(TorchFunctionMode):
     def __torch_function__(
         self,
         func: Callable[..., Any],
-        types: Iterable[type],  # noqa: ARG002
+        types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
@@ -216,7 +216,7 @@ def install() -> None:
     _device_constructors()
     for name in _FACTORIES:
         setattr(torch, name, _accept_pinning(getattr(torch, name)))
-    replacements = {
+    replacements: dict[Any, dict[str, Any]] = {
         torch: {"Event": streams.Event, "Stream": streams.Stream},
         torch.cuda: {
             "Event": streams.Event,

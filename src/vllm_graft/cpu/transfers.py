@@ -13,6 +13,7 @@ from vllm_graft.cpu.storage import storage_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
 def tensors_in(values: Iterable[Any]) -> Iterator[torch.Tensor]:
     """The tensors among arguments or results, one level of list deep."""
     for value in values:
@@ -58,7 +59,8 @@ class _Memory:
         if storage is None:
             return None
         empty = torch.empty(0, dtype=self._dtype, device="cpu")
-        return empty.set_(storage, *self._layout)  # type: ignore[no-any-return, call-overload]
+        empty.set_(storage, *self._layout)
+        return empty
 
 
 class Transfer:

@@ -1,0 +1,1 @@
+"""What runs real vLLM: drivers, workloads, tiny models and ordering errors."""
