@@ -25,6 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator, Mapping
 
     import pytest
@@ -140,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == HANG:
             state.released.wait(30)
             self.close_connection = True
-        elif self.path == "/simple/vllm/":
+        elif self.path.endswith("/simple/vllm/"):
             self._send(200, *_project_page(state))
         elif name in state.files:
             self._send_file(state, state.files[name].content, body, fault == HALF)
@@ -234,10 +235,14 @@ class _HTTPServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
     """A server without files, on a free port, for the time of the block."""
     with _HTTPServer(("127.0.0.1", 0), _Handler) as server:
-        server.state = Server(url=f"http://127.0.0.1:{server.server_port}/simple")
+        scheme = "http"
+        if tls is not None:
+            scheme = "https"
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.state = Server(url=f"{scheme}://127.0.0.1:{server.server_port}/simple")
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import loopback
+import tls
 from vllm_graft.errors import FetchError
 from vllm_graft.index import Index
 
@@ -70,14 +71,49 @@ def test_no_index_at_all_is_explained(
         _versions()
 
 
-def test_an_untrusted_certificate_is_explained(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """An index whose certificate nobody trusts."""
+    with loopback.serving(tls.server_context(tmp_path)) as running:
+        loopback.only_this_index(monkeypatch, running.url, tmp_path / "cache")
+        running.add_release("0.9.0", FILES)
+        yield running
+
+
+def test_an_untrusted_certificate_is_explained_and_not_tried_again(
+    secure: Server,
 ) -> None:
-    # A server that does not speak TLS fails in the same way: no second attempt.
-    monkeypatch.setenv("PIP_INDEX_URL", server.url.replace("http:", "https:"))
     with pytest.raises(FetchError, match="certificate") as caught:
         _versions()
     assert "PIP_CERT" in str(caught.value.hint)
+    assert secure.log == []
+
+
+def test_the_certificates_of_pip_count_more_than_those_of_requests(
+    secure: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "server.pem.other"))
+    monkeypatch.setenv("PIP_CERT", str(tls.write_certificate(tmp_path)))
+    assert _versions() == ["0.9.0"]
+
+
+@pytest.mark.parametrize("with_port", [True, False])
+def test_a_trusted_host_is_trusted(
+    secure: Server, monkeypatch: pytest.MonkeyPatch, with_port: bool
+) -> None:
+    host = secure.url.split("/")[2]
+    monkeypatch.setenv("PIP_TRUSTED_HOST", host if with_port else host.split(":")[0])
+    assert _versions() == ["0.9.0"]
+
+
+def test_the_proxy_of_pip_is_asked(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A proxy is asked for the whole URL; this one serves the path of any host.
+    server.add_release("0.9.0", FILES)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://index.test/simple")
+    monkeypatch.setenv("PIP_PROXY", server.url.removesuffix("/simple"))
+    assert _versions() == ["0.9.0"]
 
 
 def test_a_login_is_sent_and_stays_out_of_messages_and_cache(
