@@ -48,6 +48,7 @@ class Editor:
         self._substitution = Substitution(source, change, match)
         self._cursor: int | None = None  # the end of what has been passed
         self._hinted = False  # whether the cursor is below a blank or comment line
+        self._inserted = 0  # where the line before went, if that is a new one
 
     def edits(self) -> list[Edit]:
         """The edits, in order."""
@@ -66,6 +67,7 @@ class Editor:
             if here:
                 self._cursor = max(self._cursor or 0, here.end)
                 self._hinted = False
+                self._inserted = 0
         return self._edits
 
     def first_line(self) -> int:
@@ -155,6 +157,7 @@ class Editor:
         if found:
             self._cursor = found.end
             self._hinted = True
+            self._inserted = 0
 
     def _find_line(self, text: str, index: int) -> Span | None:
         """A line with nothing but ``text`` between the code before and after."""
@@ -178,7 +181,7 @@ class Editor:
 
     def _insert(self, item: Add | Put, index: int) -> None:
         indent = self._indent(item.column, index)
-        at = self._anchor(item, index, indent)
+        at = self._inserted = max(self._inserted, self._anchor(item, index, indent))
         newline = self.source.newline_at(max(at - 1, 0))
         if isinstance(item, Put):
             text = self._moved(item, indent)
@@ -194,10 +197,12 @@ class Editor:
 
     def _anchor(self, item: Add | Put, index: int, indent: str) -> int:
         """Where a new line goes: behind the line before it, else above the next."""
-        if self._hinted and self._cursor is not None:
-            return self._cursor
         previous = self._previous(index)
         following = self._following(index)
+        if isinstance(item, Add) and item.text.lstrip().startswith("@") and following:
+            return following.start  # a decorator stands directly above its definition
+        if self._hinted and self._cursor is not None:
+            return self._cursor
         if following and (previous is None or self._is_behind_gap(item, index)):
             if not self._extents.own_lines(following):
                 raise SharedLineError(following.start)

@@ -105,15 +105,20 @@ class Extents:
         return start
 
     def below_deeper_comments(self, at: int, indent: str) -> int:
-        """Past the comment lines below a line that close a block deeper than it."""
-        best = at
+        """Past the comment lines below a line that close a block deeper than it.
+
+        Comments above code that is as deep belong to that code.
+        """
+        start = best = at
         while at < len(self.text):
             end = self.source.line_end(at)
             line = self.text[at:end]
+            deeper = len(indentation(line)) > len(indent)
+            if line.strip() and not line.lstrip().startswith("#"):
+                return start if deeper else best
+            if line.strip() and not deeper:
+                return best
             if line.strip():
-                is_comment = line.lstrip().startswith("#")
-                if not is_comment or len(indentation(line)) <= len(indent):
-                    break
                 best = end
             at = end
         return best

@@ -31,14 +31,14 @@ class Spot:
             ones, or those that lines are added beside; in the after view, the
             added ones.
         inside: ``id`` of all statements in the matched run.
-        weight: How much the view says, in logical lines.
+        weight: How much the view says: its logical lines, then its code.
     """
 
     change: Change
     match: Match
     key: frozenset[int]
     inside: frozenset[int]
-    weight: int
+    weight: tuple[int, int]
 
     def overlaps(self, other: Spot) -> bool:
         """Whether both are about the same place."""
@@ -197,9 +197,7 @@ def _spot(change: Change, match: Match, view: View) -> Spot:
     }
     inside = {id(child) for node in match.block.nodes for child in statements(node)}
     key = changed or _beside(change, match, view)
-    return Spot(
-        change, match, frozenset(key), frozenset(inside), len(view.logical_lines)
-    )
+    return Spot(change, match, frozenset(key), frozenset(inside), view.weight)
 
 
 def _beside(change: Change, match: Match, view: View) -> set[int]:

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from vllm_graft.change import Change
-from vllm_graft.pattern import View
+from vllm_graft.pattern import View, decode
 from vllm_graft.source import Source
 
 _WIDTH = 72
@@ -29,18 +29,18 @@ def nearest_miss(
         for depth, pattern, node in matcher.misses:
             if depth < deepest:
                 continue
-            wanted = change.before.line_of(pattern).text.strip()
-            likeness = _likeness(source, wanted, node)
+            wanted = _code(pattern, change.before.line_of(pattern).text)
+            found = _code(node, _first_line(source, node)) if node else ""
+            likeness = SequenceMatcher(None, wanted, found).ratio()
             score = (depth, int(type(pattern) is type(node)), likeness)
             if best is None or score > best[0]:
                 best = score, _describe(source, change.before, pattern, node)
     return best[1] if best else "nothing in the scope resembles the pattern"
 
 
-def _likeness(source: Source, wanted: str, node: ast.AST | None) -> float:
-    if node is None:
-        return 0.0
-    return SequenceMatcher(None, wanted, _first_line(source, node)).quick_ratio()
+def _code(node: ast.AST, line: str) -> str:
+    """A simple statement on one line; a compound one's first line."""
+    return decode(ast.unparse(node)) if not hasattr(node, "body") else line.strip()
 
 
 def _first_line(source: Source, node: ast.AST) -> str:

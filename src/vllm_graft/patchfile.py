@@ -84,14 +84,24 @@ class Where:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to write a hunk: its lines, with the header line above them."""
+    """One way to write a hunk: its lines, with the header line above them.
+
+    Args:
+        header: The ``@@`` line.
+        lines: The lines below it.
+        number: The 1-based line of the header in the patch file.
+        origin: What this is the reverse of.
+    """
 
     header: str
     lines: tuple[Line, ...]
     number: int
+    origin: tuple[Line, ...] | None = field(default=None, compare=False, repr=False)
 
     def reversed(self) -> Alternative:
         """The alternative with its views swapped, removals first."""
+        if self.origin is not None:
+            return replace(self, lines=self.origin, origin=None)
         lines: list[Line] = []
         block: list[Line] = []
         for line in (*map(Line.reversed, self.lines), None):
@@ -102,7 +112,7 @@ class Alternative:
             block.clear()
             if line is not None:
                 lines.append(line)
-        return replace(self, lines=tuple(lines))
+        return replace(self, lines=tuple(lines), origin=self.lines)
 
     def __str__(self) -> str:
         return "\n".join([self.header, *map(str, self.lines)])

@@ -193,6 +193,12 @@ class View:
         return result
 
     @cached_property
+    def weight(self) -> tuple[int, int]:
+        """How much the view says: its logical lines, then its code."""
+        nodes = sum(1 for s in self.statements for _ in ast.walk(s))
+        return len(self.logical_lines), nodes
+
+    @cached_property
     def metavariables(self) -> dict[str, int]:
         """Each named metavariable, and the patch line of its first use.
 

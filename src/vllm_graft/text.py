@@ -111,7 +111,7 @@ def masked(text: str) -> str:
     out: list[str] = []
     at = 0
     for start, stop in sorted(scanner.comments + scanner.literals):
-        out += [text[at:start], " " * (stop - start)]
+        out += [text[at:start], " " * (stop - max(at, start))]  # braces count twice
         at = stop
     return "".join([*out, text[at:]])
 

@@ -1,0 +1,4 @@
+def f():
+    b = 0
+    # comment
+    a = 1

@@ -1,0 +1,3 @@
+def f():
+    # comment
+    a = 1

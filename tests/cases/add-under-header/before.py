@@ -1,0 +1,4 @@
+def f():
+    for i in x:  # all
+        # comment
+        a = 1

@@ -1,0 +1,7 @@
+def f():
+    if x:
+        a = 1
+        sql = """
+select
+  *
+    """

@@ -1,0 +1,4 @@
+def f():
+    if flag:
+        return out
+    return out.get()

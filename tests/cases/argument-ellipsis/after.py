@@ -1,0 +1,4 @@
+def f():
+    out = Output(x, y, stream=s, *more, done=True)
+    check(out)
+    return out

@@ -1,0 +1,3 @@
+def f():
+    out = Output(x, y, stream=s, *more, done=True)
+    return out

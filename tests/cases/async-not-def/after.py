@@ -1,0 +1,5 @@
+async def f():
+    return 1
+
+def f():
+    return 2

@@ -1,0 +1,3 @@
+class A(Base, Mixin, metaclass=Meta):
+    x = 1
+    y = 2

@@ -1,0 +1,2 @@
+class A(Base, Mixin, metaclass=Meta):
+    x = 1

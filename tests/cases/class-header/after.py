@@ -1,0 +1,4 @@
+class A(Base, Mixin):
+    x = 1
+
+    def f(self): ...

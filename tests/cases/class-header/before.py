@@ -1,0 +1,4 @@
+class A(Base):
+    x = 1
+
+    def f(self): ...

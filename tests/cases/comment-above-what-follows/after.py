@@ -1,0 +1,7 @@
+def f():
+    a()
+    b()
+
+    c()
+    # about the return
+    return 1

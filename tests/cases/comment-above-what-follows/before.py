@@ -1,0 +1,6 @@
+def f():
+    a()
+    b()
+
+    # about the return
+    return 1

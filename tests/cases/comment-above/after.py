@@ -1,0 +1,5 @@
+def f():
+    # why
+    a = 2
+    # and b
+    b = 3

@@ -1,0 +1,5 @@
+def f():
+    # why
+    a = 1
+    # and b
+    b = 3

@@ -1,0 +1,8 @@
+def f():
+    if x:
+        a()
+        # the end of the branch
+    b()
+
+    # about the return
+    return 1

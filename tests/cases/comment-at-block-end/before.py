@@ -1,0 +1,7 @@
+def f():
+    if x:
+        a()
+        # the end of the branch
+
+    # about the return
+    return 1

@@ -1,0 +1,3 @@
+def f():
+    c = 3
+    return b

@@ -1,0 +1,5 @@
+def f():
+    # between
+    a = 1
+    b = 2
+    return b

@@ -1,0 +1,4 @@
+def f():
+    # between
+    c = 3
+    return b

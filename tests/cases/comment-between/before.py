@@ -1,0 +1,5 @@
+def f():
+    a = 1
+    # between
+    b = 2
+    return b

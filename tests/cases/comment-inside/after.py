@@ -1,0 +1,5 @@
+def f():
+    # one
+    # two follows
+    a = call(12)
+    b = 3

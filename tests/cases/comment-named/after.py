@@ -1,0 +1,3 @@
+def f():
+    a = 2  # the second
+    b = 3

@@ -1,0 +1,3 @@
+def f():
+    a = 1  # the first
+    b = 3

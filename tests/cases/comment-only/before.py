@@ -1,0 +1,4 @@
+def f():
+    a = 1
+    # old words
+    b = 3

@@ -1,0 +1,4 @@
+def f():
+    # the first
+    a = 1
+    b = 3

@@ -1,0 +1,4 @@
+def f():
+    # the first
+    a = 2
+    b = 3

@@ -1,0 +1,2 @@
+def f():
+    return {k: [v for v in vs if v] for k, vs in x.items()}

@@ -1,0 +1,6 @@
+def f():
+    a()
+    # first part
+    x()
+
+    b()

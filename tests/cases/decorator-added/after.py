@@ -1,0 +1,6 @@
+import x
+
+# the function
+@cached
+def f(x):
+    return x

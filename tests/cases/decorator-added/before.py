@@ -1,0 +1,5 @@
+import x
+
+# the function
+def f(x):
+    return x

@@ -1,0 +1,5 @@
+def f(
+    a: int,  # the first
+    b: str = 'x',
+) -> None:
+    pass

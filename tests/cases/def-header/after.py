@@ -1,0 +1,4 @@
+class A:
+    def f(self, a, b=0, *args, key=None, **rest) -> tuple:
+        # body
+        return a, key

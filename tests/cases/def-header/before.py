@@ -1,0 +1,4 @@
+class A:
+    def f(self, a, *args, key=None, **rest):
+        # body
+        return a, key

@@ -1,0 +1,3 @@
+def f():
+    """New words."""
+    return 1

@@ -1,0 +1,6 @@
+def f():
+    """Old words.
+
+    More of them.
+    """
+    return 1

@@ -1,0 +1,7 @@
+def f():
+    if x:
+        a()
+    elif z:
+        b()
+    else:
+        c()

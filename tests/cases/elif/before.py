@@ -1,0 +1,7 @@
+def f():
+    if x:
+        a()
+    elif y:
+        b()
+    else:
+        c()

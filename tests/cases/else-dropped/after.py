@@ -1,0 +1,6 @@
+def f():
+    if x:
+        return 1
+    # the rest
+    y = 2  # two
+    return y

@@ -1,0 +1,7 @@
+def f():
+    try:
+        a()
+    except KeyError:
+        pass
+    except Exception as e:
+        b(e)

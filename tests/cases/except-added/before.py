@@ -1,0 +1,5 @@
+def f():
+    try:
+        a()
+    except Exception as e:
+        b(e)

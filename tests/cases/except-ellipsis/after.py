@@ -1,0 +1,10 @@
+def f():
+    try:
+        a()
+    except A:
+        x()
+    except B:
+        y()
+    except Exception as e:
+        log(e)
+        b(e)

@@ -1,0 +1,9 @@
+def f():
+    try:
+        a()
+    except A:
+        x()
+    except B:
+        y()
+    except Exception as e:
+        b(e)

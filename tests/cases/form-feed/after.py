@@ -1,0 +1,6 @@
+import os
+
+def f():
+    a = 2
+
+    b = 3

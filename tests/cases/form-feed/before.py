@@ -1,0 +1,6 @@
+import os
+
+def f():
+    a = 1
+
+    b = 3

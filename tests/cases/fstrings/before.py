@@ -1,0 +1,3 @@
+def f(rank):
+    log(f"rank {rank!r:>{width}} {{ok}} {d['k']}")
+    a = 1

@@ -1,0 +1,6 @@
+def f():
+    global a, b
+    del a[0]
+    assert x, 'why'
+    yield y
+    raise E from None

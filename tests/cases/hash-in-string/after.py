@@ -1,0 +1,4 @@
+def f():
+    # yes
+    a = '# neither'
+    b = 3

@@ -1,0 +1,7 @@
+import a
+import b
+import c
+
+
+# the answer
+X = 42

@@ -1,0 +1,6 @@
+import a
+import b
+
+
+# the answer
+X = 42

@@ -1,0 +1,7 @@
+# z
+from a import x
+from c import y as z
+import b
+
+def f():
+    import b

@@ -1,0 +1,8 @@
+from a import (
+    x,
+    y as z,  # z
+)
+import b
+
+def f():
+    import b

@@ -1,0 +1,3 @@
+def f():
+    x = call(1, 2)
+    return x

@@ -1,0 +1,6 @@
+def f():
+    x = call(
+        1,
+        2,
+    )
+    return x

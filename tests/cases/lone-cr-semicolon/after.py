@@ -1,0 +1,1 @@
+def f():    a = 2    b = 3  # keep    c = 4

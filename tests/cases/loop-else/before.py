@@ -1,0 +1,9 @@
+def f():
+    for i in x:
+        a()
+    else:
+        b()
+    while y:
+        c()
+    else:
+        d()

@@ -1,0 +1,10 @@
+def f(cmd):
+    match cmd:
+        case ["go", x] if x > 0:
+            go(x)
+        case {"stop": True, **rest}:
+            stop()
+        case Point(x=0) | None:
+            pass
+        case _:  # anything
+            fail()

@@ -1,0 +1,10 @@
+def f():
+    a = call(
+        1,  # one
+        2,
+    )
+    b = (
+        p
+        .q
+    )
+    # one

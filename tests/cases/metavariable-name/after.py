@@ -1,0 +1,6 @@
+class A:
+    def do_it(self, item):
+        try:
+            go(item)
+        except E as err:
+            report("$f", do_it, item, err)

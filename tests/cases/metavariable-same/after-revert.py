@@ -1,0 +1,5 @@
+def f():
+    a = x.y
+    use(x.z)
+    a = x.y
+    use(x.y)

@@ -1,0 +1,8 @@
+def f():
+    # g is
+    @cached
+    def g():
+        return 1
+
+    a()
+    b()

@@ -1,0 +1,8 @@
+def f():
+    if x:
+        a()
+    text = """
+    one
+  two
+"""
+    return text

@@ -1,0 +1,5 @@
+def f():
+    if x:
+        a = 1
+        # last words
+    b = 2

@@ -1,0 +1,2 @@
+class A: x = 1
+class B: y = 2

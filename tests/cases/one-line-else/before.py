@@ -1,0 +1,4 @@
+def f():
+    if x: a()
+    else: b()
+    return 2

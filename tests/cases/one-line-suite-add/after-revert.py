@@ -1,0 +1,4 @@
+class A:
+    def f(self):
+        self.a()
+        self.b()

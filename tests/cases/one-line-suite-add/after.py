@@ -1,0 +1,5 @@
+class A:
+    def f(self):
+        self.a()
+        self.b()
+        self.c()

@@ -1,0 +1,3 @@
+def f():
+    if y: return 3
+    return 2

@@ -1,0 +1,3 @@
+class A:
+    def f(self, x, y=1, *, z: int = 2):
+        return z

@@ -1,0 +1,6 @@
+def f():
+    x = call(
+        1,
+        3,
+    )
+    return x

@@ -1,0 +1,7 @@
+def f():
+    x = call(
+        1,
+        2,
+        3,
+    )
+    return x

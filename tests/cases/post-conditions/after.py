@@ -1,0 +1,4 @@
+def f():
+    x = get()
+    check(x)
+    return x

@@ -1,0 +1,5 @@
+def f():
+    before()
+    a = 2
+    b = 3
+    after()  # all

@@ -1,0 +1,2 @@
+def f():
+    before(); a = 1; b = 3; after()  # all

@@ -1,0 +1,4 @@
+def f(match, case, type):
+    match[case] = type
+    case(match, _)
+    _ = 1

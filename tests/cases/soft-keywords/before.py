@@ -1,0 +1,3 @@
+def f(match, case, type):
+    match[case] = type; case(match)
+    _ = 1

@@ -1,0 +1,4 @@
+def f():
+    call(*args)
+    call(**kw)
+    call(args, 1)

@@ -1,0 +1,8 @@
+def f():
+    start()
+    log('x')
+    if x:
+        one()
+        two()
+        halt()
+    end()

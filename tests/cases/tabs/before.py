@@ -1,0 +1,4 @@
+def f():
+	if x:
+		a = 1
+	return a

@@ -1,0 +1,7 @@
+def f():
+    try:
+        a()
+    except E:
+        b()
+        # done
+    return 1

@@ -1,0 +1,9 @@
+def f():
+    try:
+        a()
+    except E:
+        b()
+    finally:
+        c()
+    # always
+    return 1

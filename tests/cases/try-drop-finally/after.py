@@ -1,0 +1,7 @@
+def f():
+    try:
+        a()
+    except E:
+        b()
+    # always
+    return 1

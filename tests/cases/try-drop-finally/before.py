@@ -1,0 +1,8 @@
+def f():
+    try:
+        a()
+    except E:
+        b()
+    finally:  # always
+        c()
+    return 1

@@ -1,0 +1,5 @@
+def f(a):
+    # type: (int) -> int
+    # type: list[int]
+    x = []
+    b = 3

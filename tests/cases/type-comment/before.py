@@ -1,0 +1,4 @@
+def f(a):
+    # type: (int) -> int
+    x = []  # type: list[int]
+    b = 3

@@ -1,0 +1,6 @@
+def f():
+    with lock:  # held
+        a()  # one
+        # two
+        b()
+    return 1

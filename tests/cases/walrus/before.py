@@ -1,0 +1,3 @@
+def f():
+    while (chunk := read(1 << 4)) is not None:
+        use(chunk)

@@ -1,0 +1,3 @@
+def f(self):
+    if self.flag:
+        return 1

@@ -1,0 +1,3 @@
+def f(self):
+    if self.config.flag:
+        return 1

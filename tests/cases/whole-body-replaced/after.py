@@ -1,0 +1,6 @@
+def f():
+    # only this
+    return 1
+
+
+def g(): pass

@@ -1,0 +1,6 @@
+def f():
+    # only this
+    pass
+
+
+def g(): pass

@@ -1,0 +1,3 @@
+def f():
+    log('日本語', été.value, '😀')
+    use(été.value)

@@ -1,0 +1,6 @@
+def f():
+    with (
+        open(a) as x,  # in
+        open(b) as y,  # out
+    ):
+        copy(x, y)

@@ -1,0 +1,6 @@
+def f():
+    with lock:
+        a()  # one
+        # two
+        b()
+    return 1

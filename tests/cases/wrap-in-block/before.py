@@ -1,0 +1,5 @@
+def f():
+    a()  # one
+    # two
+    b()
+    return 1
