@@ -59,7 +59,9 @@ def test_failures_are_bounded_and_explained(
     with pytest.raises(FetchError, match=message) as caught:
         _versions()
     assert caught.value.hint
-    assert server.asked("vllm") == requests
+    asked = server.asked("vllm")
+    # A client that waits no longer may be gone before its request is read.
+    assert asked <= requests if fault == loopback.HANG else asked == requests
 
 
 def test_no_index_at_all_is_explained(
