@@ -10,11 +10,11 @@ original gives back the rest.
 from pathlib import Path
 
 import pytest
-from vllm_graft.plan import FileChange
 
 from vllm_graft.evaluate import CompiledFile, FileOutcome
 from vllm_graft.parser import parse_patch
 from vllm_graft.patchfile import Patch
+from vllm_graft.planner import FileChange
 from vllm_graft.results import Verdict
 from vllm_graft.series import SeriesPatch
 from vllm_graft.source import Source
@@ -42,19 +42,19 @@ def read(case: str, name: str) -> bytes:
     return (FOLDER / case / name).read_bytes()
 
 
-def test_apply(case):
+def test_apply(case: str) -> None:
     outcome, data = evaluate(patch_of(case), read(case, "before.py"))
     assert outcome.verdict is Verdict.APPLIES, outcome
     assert data == read(case, "after.py")
 
 
-def test_apply_again(case):
+def test_apply_again(case: str) -> None:
     outcome, data = evaluate(patch_of(case), read(case, "after.py"))
     assert outcome.verdict is Verdict.APPLIED, outcome
     assert data == read(case, "after.py")
 
 
-def test_revert(case):
+def test_revert(case: str) -> None:
     outcome, data = evaluate(patch_of(case).reversed(), read(case, "after.py"))
     exact = not (FOLDER / case / "after-revert.py").exists()
     assert outcome.verdict is Verdict.APPLIES, outcome
@@ -62,7 +62,7 @@ def test_revert(case):
     assert exact == (data == read(case, "before.py"))
 
 
-def test_revert_again(case):
+def test_revert_again(case: str) -> None:
     reverse = patch_of(case).reversed()
     _, reverted = evaluate(reverse, read(case, "after.py"))
     outcome, data = evaluate(reverse, reverted)
@@ -70,7 +70,7 @@ def test_revert_again(case):
     assert data == reverted
 
 
-def test_revert_with_the_record(case, tmp_path):
+def test_revert_with_the_record(case: str, tmp_path: Path) -> None:
     before, after = read(case, "before.py"), read(case, "after.py")
     item = SeriesPatch(patch_of(case))
     store = UndoStore(tmp_path)
@@ -78,7 +78,7 @@ def test_revert_with_the_record(case, tmp_path):
     assert store.recall(item, "target.py", after) == before
 
 
-def test_prints_back(case):
+def test_prints_back(case: str) -> None:
     text = (FOLDER / case / "change.spatch").read_text()
     patch = patch_of(case)
     assert str(patch) == text
@@ -86,6 +86,6 @@ def test_prints_back(case):
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
-def test_both_sides_are_python(case):
+def test_both_sides_are_python(case: str) -> None:
     for name in ("before.py", "after.py"):
         compile(read(case, name), name, "exec", dont_inherit=True)

@@ -17,9 +17,9 @@ from vllm_graft.items import Add, Cut, Drop, Gap, Hint, Item, Keep, Put, Take
 from vllm_graft.match import Matcher
 from vllm_graft.moves import find_moves
 from vllm_graft.patchfile import Alternative, Kind, Line, Where
-from vllm_graft.pattern import LogicalLine, View, is_dots, meta_name, parse_expression
+from vllm_graft.pattern import is_dots, meta_name, parse_expression
 from vllm_graft.text import code_lines, comments
-from vllm_graft.views import split_views
+from vllm_graft.views import LogicalLine, View, split_views
 
 
 class Change:

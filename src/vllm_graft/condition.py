@@ -9,8 +9,9 @@ from vllm_graft.errors import PatchError
 from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
 from vllm_graft.patchfile import Condition
-from vllm_graft.pattern import View, identifiers
+from vllm_graft.pattern import identifiers
 from vllm_graft.scope import find_scopes
+from vllm_graft.views import View
 
 #: Gives the text of a function, or None where it is not known.
 TextOf = Callable[[ast.AST], "str | None"]

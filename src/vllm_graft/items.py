@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from vllm_graft.patchfile import Line
-from vllm_graft.pattern import LogicalLine
+from vllm_graft.views import LogicalLine
 
 
 @dataclass(frozen=True)

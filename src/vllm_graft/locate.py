@@ -15,11 +15,11 @@ from vllm_graft.layout_state import LayoutState, layout_state
 from vllm_graft.match import Match
 from vllm_graft.miss import nearest_miss
 from vllm_graft.patchfile import Alternative, Hunk
-from vllm_graft.pattern import View
 from vllm_graft.results import Verdict
 from vllm_graft.scope import find_scopes, nearest_names
 from vllm_graft.source import Source
 from vllm_graft.splice import Edit
+from vllm_graft.views import View
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from vllm_graft.change import Change
-from vllm_graft.pattern import View, decode
+from vllm_graft.pattern import decode
 from vllm_graft.source import Source
+from vllm_graft.views import View
 
 _WIDTH = 72
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vllm_graft.patchfile import Kind
-from vllm_graft.pattern import View, is_dots
-from vllm_graft.views import Views
+from vllm_graft.pattern import is_dots
+from vllm_graft.views import View, Views
 
 
 @dataclass(frozen=True)
