@@ -26,6 +26,9 @@ GENERATE = [
     "preempt",
 ]
 SPECULATIVE = ["greedy", "sampled", "logprobs", "structured", "abort", "chunked"]
+# No grammars: vLLM waits for the oldest output only before it fills a bitmask, which
+# is too little when more than two steps are under way.
+HELD = ["greedy", "sampled", "logprobs", "abort"]
 PARALLEL = ["greedy", "sampled", "logprobs", "structured", "abort", "chunked"]
 
 
@@ -38,7 +41,7 @@ def configurations(models: Mapping[str, str]) -> list[dict[str, Any]]:
             "asynchronous": True,
             "in_flight": 4,
             "model": models["llama"],
-            "workloads": SPECULATIVE,
+            "workloads": HELD,
         }
     ]
     for mode in ("sync", "async"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,8 @@ def make(kind: str, root: Path, *, seed: int = 0) -> Path:
     except OSError:  # another process was faster
         shutil.rmtree(building)
     return folder
+
+
+if __name__ == "__main__":
+    ROOT = Path(sys.argv[1])
+    print(json.dumps({kind: str(make(kind, ROOT)) for kind in sys.argv[2:]}))  # noqa: T201
