@@ -58,7 +58,7 @@ class Change:
             view.statements,
             choices=self.choices,
             barriers=self._barriers[view.name],
-            exclusion=view.exclusion,
+            limit=view.limit,
         )
 
     @cached_property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from vllm_graft.errors import PatchError
 from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
-from vllm_graft.patchfile import Condition
+from vllm_graft.patchfile import Condition, Line
 from vllm_graft.pattern import identifiers
 from vllm_graft.scope import find_scopes
 from vllm_graft.views import View
@@ -31,20 +31,9 @@ class Check:
 
     def __init__(self, path: str, condition: Condition) -> None:
         self.condition = condition
-        lines = condition.lines
-        view = View(path, "pattern", lines, range(len(lines)))
-        self._matcher = Matcher(view.statements, exclusion=view.exclusion)
-        if not self._matcher.pattern:
-            raise PatchError(
-                "a condition that every block meets",
-                where=f"{path}:{condition.number}",
-                hint="write a statement or expression behind 'has'",
-            )
-        first = self._matcher.pattern[0]
-        self._expression = None
-        if isinstance(first, ast.Expr) and len(view.statements) == 1:
-            self._expression = first.value
-        self._names = identifiers(first)
+        self._patterns = [
+            _Pattern(path, lines) for lines in (condition.lines, *condition.others)
+        ]
 
     def failure(self, tree: ast.Module, text_of: TextOf) -> str | None:
         """Why the condition does not hold in a tree, or None where it does.
@@ -54,7 +43,16 @@ class Check:
             text_of: The text of a function in it, so that functions which lack
                 the pattern's names need not be searched.
         """
-        found = next(self._find(tree, text_of), None)
+        scopes = find_scopes(tree, [self.condition.scope])
+        found = next(
+            (
+                node
+                for pattern in self._patterns
+                for scope in scopes
+                for node in pattern.find(scope, text_of)
+            ),
+            None,
+        )
         summary = self.condition.summary
         if self.condition.negated and found is not None:
             line = getattr(found, "lineno", 0)
@@ -63,15 +61,34 @@ class Check:
             return f"not so: {summary}"
         return None
 
-    def _find(self, tree: ast.Module, text_of: TextOf) -> Iterator[ast.AST]:
-        for scope in find_scopes(tree, [self.condition.scope]):
-            if self._expression is not None:
-                for region in self._regions(scope, text_of):
-                    yield from self._matcher.search(self._expression, region)
-                continue
-            for block in all_blocks(scope):
-                for match in self._matcher.find(block):
-                    yield match.block.nodes[0]
+
+class _Pattern:
+    """One pattern of a condition: a run of statements, or one expression."""
+
+    def __init__(self, path: str, lines: Sequence[Line]) -> None:
+        view = View(path, "pattern", lines, range(len(lines)))
+        self._matcher = Matcher(view.statements, limit=view.limit)
+        if not self._matcher.pattern:
+            raise PatchError(
+                "a condition that every block meets",
+                where=f"{path}:{lines[0].number}",
+                hint="write a statement or expression behind 'has'",
+            )
+        first = self._matcher.pattern[0]
+        self._expression = None
+        if isinstance(first, ast.Expr) and len(view.statements) == 1:
+            self._expression = first.value
+        self._names = identifiers(first)
+
+    def find(self, scope: ast.AST, text_of: TextOf) -> Iterator[ast.AST]:
+        """Where the pattern occurs in a scope."""
+        if self._expression is not None:
+            for region in self._regions(scope, text_of):
+                yield from self._matcher.search(self._expression, region)
+            return
+        for block in all_blocks(scope):
+            for match in self._matcher.find(block):
+                yield match.block.nodes[0]
 
     def _regions(self, node: ast.AST, text_of: TextOf) -> Iterator[ast.AST]:
         """The parts of a scope that can hold the expression."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vllm_graft.layout import BLOCKS, blocks
+from vllm_graft.limit import NO_LIMIT, Limit
 from vllm_graft.pattern import is_dots
 from vllm_graft.unify import Unifier, fields
 
@@ -18,7 +19,7 @@ _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # What a `def` or `class` pattern leaves out, the target may have.
 _MAY_LACK: Final = ("decorator_list", "returns", "type_params")
 
-Exclusion = Callable[[ast.AST], "ast.expr | None"]
+LimitOf = Callable[[ast.AST], Limit]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,17 @@ class Match:
     block: Run
 
 
+def _comparable(pattern: ast.AST, node: ast.AST) -> bool:
+    """Whether a statement is of a kind that a pattern can match.
+
+    ``x = 1`` matches ``x: int = 1``: a pattern may leave annotations out.
+    """
+    if type(pattern) is type(node):
+        return True
+    is_plain = isinstance(pattern, ast.Assign) and len(pattern.targets) == 1
+    return is_plain and isinstance(node, ast.AnnAssign) and node.value is not None
+
+
 class Matcher(Unifier):
     """Matches the statements of one pattern.
 
@@ -61,7 +73,7 @@ class Matcher(Unifier):
         choices: What a metavariable may bind, where that is limited.
         barriers: For an ellipsis, by ``id``, the statement runs that it must not
             run over (the lines that the patch adds or removes beside it).
-        exclusion: Gives the expression that a run must be without, or None.
+        limit: Gives what the run under an ellipsis must or must not have.
     """
 
     def __init__(
@@ -70,7 +82,7 @@ class Matcher(Unifier):
         *,
         choices: Mapping[str, Sequence[ast.expr]] | None = None,
         barriers: Mapping[int, Sequence[Sequence[ast.AST]]] | None = None,
-        exclusion: Exclusion = lambda _: None,
+        limit: LimitOf = lambda _: NO_LIMIT,
     ) -> None:
         items = list(pattern)
         while items and is_dots(items[0]):
@@ -80,7 +92,7 @@ class Matcher(Unifier):
         self.pattern = items
         super().__init__(choices)
         self._barriers = barriers or {}
-        self._exclusion = exclusion
+        self._limit = limit
         self._nodes: dict[int, ast.AST] = {}
         self._runs: dict[int, Run] = {}
         self.misses: list[tuple[int, ast.AST, ast.AST | None]] | None = None
@@ -89,10 +101,11 @@ class Matcher(Unifier):
         """The matches in one block, at most one for each start."""
         if not self.pattern:
             return
-        first = type(self.pattern[0])
+        first = self.pattern[0]
         for start, node in enumerate(block):
-            if type(node) is not first and self.misses is None:
+            if self.misses is None and not _comparable(first, node):
                 continue
+            self._reset()
             for stop in self._run(self.pattern, 0, block, start, whole=False):
                 yield Match(
                     dict(self._bindings),
@@ -101,12 +114,11 @@ class Matcher(Unifier):
                     Run(block, start, stop),
                 )
                 break
-            self._reset()
 
     def _reset(self) -> None:
-        self._bindings.clear()
-        self._nodes.clear()
-        self._runs.clear()
+        self._bindings = {}
+        self._nodes = {}
+        self._runs = {}
 
     # --- statements: generators that yield once for each way to match -----------
 
@@ -154,15 +166,25 @@ class Matcher(Unifier):
             if whole and last and stop < len(block):
                 continue  # the ellipsis must reach the end
             self._runs[id(dots)] = Run(block, j, stop)
-            yield from self._run(pattern, i + 1, block, stop, whole=whole)
+            for _ in self._holding(self._limit(dots).having, block[j:stop]):
+                yield from self._run(pattern, i + 1, block, stop, whole=whole)
             self._runs.pop(id(dots), None)
 
+    def _holding(
+        self, wanted: Sequence[ast.expr], run: Sequence[ast.AST]
+    ) -> Iterator[None]:
+        """Once for each way in which a run has all that its ellipsis asks for."""
+        if not wanted:
+            yield
+            return
+        for node in run:
+            for _ in self.search(wanted[0], node):
+                yield from self._holding(wanted[1:], run)
+
     def _blocked(self, dots: ast.AST, block: Sequence[ast.AST], at: int) -> bool:
-        exclusion = self._exclusion(dots)
-        if exclusion is not None and any(
-            True for _ in self.search(exclusion, block[at])
-        ):
-            return True
+        for unwanted in self._limit(dots).without:
+            if next(self.search(unwanted, block[at]), None) is not None:
+                return True
         saved = dict(self._bindings), dict(self._nodes), dict(self._runs), self.misses
         self.misses = None
         hit = any(
@@ -173,7 +195,7 @@ class Matcher(Unifier):
         return hit
 
     def _statement(self, pattern: ast.AST, node: ast.AST) -> Iterator[None]:
-        if type(pattern) is not type(node):
+        if not _comparable(pattern, node):
             return
         saved = dict(self._bindings)
         if self._header(pattern, node):
@@ -199,6 +221,9 @@ class Matcher(Unifier):
             yield from self._blocks(pairs, k + 1)
 
     def _header(self, pattern: ast.AST, node: ast.AST) -> bool:
+        if isinstance(pattern, ast.Assign) and isinstance(node, ast.AnnAssign):
+            target = self._node(pattern.targets[0], node.target)
+            return target and self._value(pattern.value, node.value)
         may_lack = _MAY_LACK if isinstance(pattern, _DEFINITIONS) else ()
         for name in fields(pattern):
             mine, theirs = getattr(pattern, name), getattr(node, name, None)

@@ -187,8 +187,20 @@ def _conditions(
         reader.take()
         inline = bool(found[4])
         lines = (Line(" ", found[4], number),) if inline else _block(reader)
+        others: list[tuple[Line, ...]] = []
+        while reader.line == "or" and not inline:
+            reader.take()
+            others.append(_block(reader))
         conditions.append(
-            Condition(keyword, found[2], bool(found[3]), lines, number, inline)
+            Condition(
+                keyword,
+                found[2],
+                bool(found[3]),
+                lines,
+                number,
+                inline,
+                tuple(others),
+            )
         )
     return tuple(conditions)
 

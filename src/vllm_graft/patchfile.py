@@ -48,6 +48,7 @@ class Condition:
         scope: The scope glob to look in.
         negated: Whether the pattern must be absent.
         lines: The pattern, as context lines.
+        others: Other patterns, each below a line ``or``; one of all is enough.
     """
 
     keyword: Literal["ensure", "when"]
@@ -56,12 +57,14 @@ class Condition:
     lines: tuple[Line, ...]
     number: int
     inline: bool = True
+    others: tuple[tuple[Line, ...], ...] = ()
 
     def __str__(self) -> str:
         head = f"{self.keyword} {self.scope} has{' no' if self.negated else ''}"
         if self.inline:
             return f"{head} {self.lines[0].text}"
-        return "\n".join([head, *map(str, self.lines)])
+        others = (line for lines in self.others for line in ("or", *lines))
+        return "\n".join([head, *map(str, (*self.lines, *others))])
 
     @property
     def summary(self) -> str:

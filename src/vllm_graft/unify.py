@@ -72,9 +72,11 @@ class Unifier:
                 continue
             if isinstance(read, ast.expr):
                 saved = dict(self._bindings)
-                if self._node(expression, read):
-                    yield read
-                self._bindings = saved
+                try:
+                    if self._node(expression, read):
+                        yield read
+                finally:  # the caller may not ask for more
+                    self._bindings = saved
 
     def _value(self, pattern: object, value: object) -> bool:
         if isinstance(pattern, ast.AST):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from vllm_graft.errors import PatchError, SourceError
 from vllm_graft.layout import Part, all_blocks, parts, span
+from vllm_graft.limit import NO_LIMIT, Limit
 from vllm_graft.patchfile import Kind, Line
 from vllm_graft.pattern import (
     ANONYMOUS,
@@ -24,7 +25,7 @@ from vllm_graft.pattern import (
 )
 from vllm_graft.source import Source
 
-_WITHOUT: Final = re.compile(r"(\s*\.\.\.) without (.+)")
+_LIMITED: Final = re.compile(r"(\s*\.\.\.) (with|without) (.+)")
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,18 @@ class View:
     name: str
     lines: Sequence[Line]
     rows: Sequence[int]
-    exclusions: dict[int, ast.expr] = field(default_factory=dict)
+    limits: dict[int, Limit] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
         """The view as text, below ``if 1:`` where it is indented."""
         texts = [line.text if line.kind != "#" else "" for line in self.lines]
         for index, text in enumerate(texts):
-            found = _WITHOUT.fullmatch(text)
+            found = _LIMITED.fullmatch(text)
             if found:
                 texts[index] = found[1]
-                self.exclusions[index] = self._exclusion(found[2], self.lines[index])
+                number = self.lines[index].number
+                self.limits[index] = _limit(found[2], found[3], self.path, number)
         code = [t for t in texts if t.strip() and not t.lstrip().startswith("#")]
         indented = bool(code) and code[0][:1].isspace()
         prefix = "if 1:\n" if indented else "\n"
@@ -83,9 +85,6 @@ class View:
             hint=f"read the {self.name} view alone, without the other side's lines: "
             f"{decode(line.text.strip())!r}",
         )
-
-    def _exclusion(self, text: str, line: Line) -> ast.expr:
-        return parse_expression(text, self.path, line.number)
 
     @cached_property
     def statements(self) -> list[ast.stmt]:
@@ -169,9 +168,9 @@ class View:
                 line = max(getattr(node, "lineno", 0), statement.lineno)
                 yield min(line, statement.end_lineno or line) - 2, node
 
-    def exclusion(self, dots: ast.AST) -> ast.expr | None:
-        """What the run under an ellipsis must be without."""
-        return self.exclusions.get(dots.lineno - 2)  # type: ignore[attr-defined]
+    def limit(self, dots: ast.AST) -> Limit:
+        """What the run under an ellipsis must or must not have."""
+        return self.limits.get(dots.lineno - 2, NO_LIMIT)  # type: ignore[attr-defined]
 
     def row_of(self, node: ast.AST) -> int:
         """The index, among the hunk's lines, of a node's first line."""
@@ -189,6 +188,13 @@ class View:
         yield top
         for statement in top:
             yield from all_blocks(statement)
+
+
+def _limit(keyword: str, text: str, path: str, number: int) -> Limit:
+    parsed = parse_expression(f"{text},", path, number)
+    assert isinstance(parsed, ast.Tuple)
+    expressions = tuple(parsed.elts)
+    return Limit(having=expressions) if keyword == "with" else Limit(expressions)
 
 
 @dataclass(frozen=True)
