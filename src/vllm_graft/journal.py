@@ -17,6 +17,7 @@ import fcntl
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from errno import EXDEV
 from pathlib import Path
 from typing import Final
 
@@ -55,12 +56,11 @@ def open_journal(tree: DirTree, changes: Sequence[FileChange]) -> Iterator[set[s
     """
     _sweep(tree)
     draft = _unnamed(tree)
-    draft.mkdir()
-    lock = os.open(draft, os.O_RDONLY)
     replaced: set[str] = set()
+    locks = contextlib.ExitStack()
+    draft.mkdir()
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.enter_context(_lock(draft))
         _fill(draft, tree, changes)
         _name(draft, tree)
         yield replaced
@@ -71,7 +71,7 @@ def open_journal(tree: DirTree, changes: Sequence[FileChange]) -> Iterator[set[s
         raise
     finally:
         _remove(draft)
-        os.close(lock)
+        locks.close()
 
 
 def check_recovered(tree: DirTree) -> None:
@@ -208,7 +208,8 @@ def _restore(tree: DirTree, ours: Collection[str] | None = None) -> list[str]:
     restored, foreign = [], []
     for index, entry in enumerate(entries):
         path = tree.locate(entry.path)
-        staged(path).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            staged(path).unlink()
         now = checksum(content(path))
         if now == entry.before if ours is None else entry.path not in ours:
             continue
@@ -238,10 +239,13 @@ def _put_back(saved: Path, path: Path, expected: str) -> None:
     if checksum(content(saved)) != expected:
         raise damaged(saved, "the original is missing or changed")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _link(saved, staged(path))
-    staged(path).replace(path)
-    # Renaming a file over another name of itself does nothing at all.
-    staged(path).unlink(missing_ok=True)
+    try:
+        saved.replace(path)  # takes no room on a full disk
+    except OSError as error:
+        if error.errno != EXDEV:  # the tree holds a mounted file system
+            raise
+        _link(saved, staged(path))
+        staged(path).replace(path)
 
 
 def _forget(tree: DirTree) -> None:
@@ -264,20 +268,29 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _locked(folder: Path) -> bool:
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return False
+@contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Locks a folder for this process; gives whether no other one had it."""
+    handle = os.open(folder, os.O_RDONLY)
+    free = True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        return False
+        free = False
+    except OSError:
+        pass  # a file system without locks; then nothing tells
+    try:
+        yield free
     finally:
         os.close(handle)
-    return False
+
+
+def _locked(folder: Path) -> bool:
+    try:
+        with _lock(folder) as free:
+            return not free
+    except OSError:  # it is gone
+        return False
 
 
 def _link(source: Path, target: Path) -> None:

@@ -95,8 +95,12 @@ def _stage(tree: DirTree, change: FileChange) -> None:
         return
     path = tree.locate(change.path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(staged(path), change.after)
-    if change.before is not None:
+    if change.before is None:
+        write_durably(staged(path), change.after)
+    elif tree.read(change.path) != change.before:
+        raise changed(path)
+    else:
+        write_durably(staged(path), change.after)
         now = path.stat()
         with contextlib.suppress(PermissionError):
             os.chown(staged(path), now.st_uid, now.st_gid)
