@@ -19,13 +19,13 @@ VERSION = "0.23.0"
 BEFORE = {
     "vllm/__init__.py": b"",
     "vllm/_version.py": b"__version__: str\n__version__ = version = '0.23.0'\n",
-    "vllm/number.py": b"def number():\n    return  one  # the loneliest\n",
+    "vllm/number.py": b"def number():  # the loneliest\n    return  (one)\n",
     "vllm/sub/word.py": b'class Word:\n    def say(self):\n        return "a"\n',
     "tests/conftest.py": b"",
 }
 AFTER = {
     **BEFORE,
-    "vllm/number.py": b"def number():\n    return two  # the loneliest\n",
+    "vllm/number.py": b"def number():  # the loneliest\n    return two\n",
     "vllm/sub/word.py": b'class Word:\n    def say(self):\n        return "b"\n',
     "tests/sub/test_word.py": b'"""Words."""\n',
 }
