@@ -56,7 +56,7 @@ def measure(rounds: int) -> Table:  # noqa: ARG001 - every round would be the sa
     with tempfile.TemporaryDirectory() as folder:
         history = History(Path(folder), releases, ours)
         attempts = [
-            Attempt(tool, source, target, *_judge(result, expected[target]))
+            Attempt(tool, source, target, *judge(result, expected[target]))
             for tool, source, target, result in (
                 *_written_once(releases, Path(folder) / "ast-grep"),
                 *_made_from_each(history, list(releases)),
@@ -97,7 +97,13 @@ def _made_from_each(history: History, versions: list[str]) -> Iterator[_Tried]:
                 yield tool, source, target, history.carry(tool, source, target)
 
 
-def _judge(result: Files | None, expected: Files) -> tuple[str, bool]:
+def judge(result: Files | None, expected: Files) -> tuple[str, bool]:
+    """What became of a release, and whether to the byte.
+
+    Args:
+        result: Its files as a tool left them, None if the tool gave up.
+        expected: Its files as they should be.
+    """
     if result is None:
         return "refused", False
     if result == expected:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -50,7 +49,7 @@ def source_series() -> Series:
     """The series without the patches that only add tests."""
     series = load_series(SERIES)
     patches = tuple(item for item in series.patches if not item.adds_only)
-    return replace(series, patches=patches)
+    return Series(series.name, series.folder, patches)
 
 
 def checkout() -> Path:

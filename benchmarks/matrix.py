@@ -30,7 +30,7 @@ def measure(rounds: int) -> Table:
         [
             [
                 name,
-                *samples.cells(name)[:2],
+                *samples.times(name),
                 f"{samples.median(name, 'peak') / 1e6:.0f}",
             ]
             for name in (_COLD, _WARM)

@@ -54,7 +54,7 @@ def measure(rounds: int) -> Table:
             [
                 name,
                 spread([v / _MEGABYTE for v in samples.values(name, "peak")]),
-                *samples.cells(name)[:2],
+                *samples.times(name),
                 imported[name],
             ]
             for name in contestants

@@ -128,13 +128,16 @@ class Samples:
         """The median of the ratios."""
         return statistics.median(self.ratios(name, what))
 
-    def cells(self, name: str) -> list[str]:
-        """Wall and CPU time in milliseconds, and the ratios of both."""
-        times = [
+    def times(self, name: str) -> list[str]:
+        """A contestant's wall and CPU time in milliseconds, as cells."""
+        return [
             spread([1e3 * v for v in self.values(name, what)])
             for what in ("wall", "cpu")
         ]
-        return times + [
+
+    def cells(self, name: str) -> list[str]:
+        """Its times, and the ratios of both."""
+        return self.times(name) + [
             "1" if name == self.base else spread(self.ratios(name, what))
             for what in ("wall", "cpu")
         ]
@@ -149,17 +152,16 @@ def interleave(
     rounds: int,
     *,
     base: str,
-    warm_up: bool = True,
 ) -> Samples:
     """Lets the contestants take turns.
 
     Args:
         contestants: Each takes one sample of itself.
-        rounds: How many samples to take of each.
+        rounds: How many samples to take of each; of more than one, the first comes
+            after a round that does not count.
         base: The contestant that ratios refer to.
-        warm_up: Whether a round that does not count comes first.
     """
-    if warm_up:
+    if rounds > 1:
         for take in contestants.values():
             take()
     taken: dict[str, list[Sample]] = {name: [] for name in contestants}
