@@ -18,11 +18,13 @@ configuration, by its name: ``results`` (by workload; what must be equal),
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+KEPT: list[Any] = []
 BASE_OPTIONS: dict[str, Any] = {
     "dtype": "float32",
     "enforce_eager": True,
@@ -74,6 +76,11 @@ def count_preemptions(scheduler: Any) -> list[str]:
     return preempted
 
 
+def progress(line: str) -> None:
+    """Say in the log how far it got: what a hang was in."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
 def run_workload(llm: Any, name: str, fault: str | None) -> Any:
     """A workload's result; with a fault, also the exception that it led to."""
     from engine.workloads import WORKLOADS
@@ -100,6 +107,7 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
     core = llm.llm_engine.engine_core.engine_core
     preempted = count_preemptions(core.scheduler)
     seconds = {"start": time.perf_counter() - began}
+    progress(f"{config['name']}: started in {seconds['start']:.1f} s")
     results, evidence = {}, {}
     try:
         for name in config["workloads"]:
@@ -112,6 +120,7 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
                 "preemptions": len(preempted),
             }
             seconds[name] = time.perf_counter() - before
+            progress(f"{config['name']}: {name} took {seconds[name]:.1f} s")
         engine = {
             "scheduler": type(core.scheduler).__name__,
             "executor": type(core.model_executor).__name__,
@@ -124,6 +133,10 @@ def run_one(config: dict[str, Any]) -> dict[str, Any]:
             # The next engine of this process needs the groups for itself.
             del llm, core
             cleanup_dist_env_and_memory()
+        else:
+            # Its message queues hold zmq contexts; to collect one whose worker
+            # went away first can block for ever.
+            KEPT.append(llm)
     return {
         "results": results,
         "evidence": {"engine": engine, "workloads": evidence},
@@ -136,6 +149,10 @@ def main() -> None:
     configs = configs if isinstance(configs, list) else [configs]
     done = {config["name"]: run_one(config) for config in configs}
     Path(sys.argv[2]).write_text(json.dumps(done, indent=1, sort_keys=True))
+    sys.stdout.flush()
+    if KEPT:
+        # Engines are shut down, the result is written: skip the destructors.
+        os._exit(0)
 
 
 if __name__ == "__main__":
