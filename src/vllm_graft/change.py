@@ -17,7 +17,7 @@ from vllm_graft.items import Add, Cut, Drop, Gap, Hint, Item, Keep, Put, Take
 from vllm_graft.match import Matcher
 from vllm_graft.moves import find_moves
 from vllm_graft.patchfile import Alternative, Kind, Line, Where
-from vllm_graft.pattern import is_dots, meta_name, parse_expression
+from vllm_graft.pattern import is_dots, meta_name, parse_expressions
 from vllm_graft.text import code_lines, comments
 from vllm_graft.views import LogicalLine, View, split_views
 
@@ -39,7 +39,7 @@ class Change:
     ) -> None:
         self.path = path
         self.number = alternative.number
-        self.choices = {w.name: _choices(path, w) for w in wheres}
+        self.choices = choices(path, wheres)
         views = split_views(path, alternative.lines)
         self.lines, self.before, self.after = views.lines, views.before, views.after
         self._moves = [] if self.is_layout else list(find_moves(views))
@@ -211,10 +211,13 @@ class Change:
             )
 
 
-def _choices(path: str, where: Where) -> list[ast.expr]:
-    tuple_ = parse_expression(f"{where.choices},", path, where.number)
-    assert isinstance(tuple_, ast.Tuple)
-    return tuple_.elts
+def choices(path: str, wheres: Sequence[Where]) -> dict[str, tuple[ast.expr, ...]]:
+    """What each metavariable that is limited may bind.
+
+    Raises:
+        PatchError: That is no list of expressions.
+    """
+    return {w.name: parse_expressions(w.choices, path, w.number) for w in wheres}
 
 
 def _has_metavariable(expression: ast.expr) -> bool:

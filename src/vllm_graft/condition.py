@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from vllm_graft.change import choices
 from vllm_graft.errors import PatchError
 from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
-from vllm_graft.patchfile import Condition, Line
+from vllm_graft.patchfile import Condition, Line, Where
 from vllm_graft.pattern import identifiers
 from vllm_graft.scope import find_scopes
 from vllm_graft.views import View
@@ -32,7 +33,8 @@ class Check:
     def __init__(self, path: str, condition: Condition) -> None:
         self.condition = condition
         self._patterns = [
-            _Pattern(path, lines) for lines in (condition.lines, *condition.others)
+            _Pattern(path, lines, condition.wheres)
+            for lines in (condition.lines, *condition.others)
         ]
 
     def failure(self, tree: ast.Module, text_of: TextOf) -> str | None:
@@ -65,9 +67,13 @@ class Check:
 class _Pattern:
     """One pattern of a condition: a run of statements, or one expression."""
 
-    def __init__(self, path: str, lines: Sequence[Line]) -> None:
+    def __init__(
+        self, path: str, lines: Sequence[Line], wheres: Sequence[Where]
+    ) -> None:
         view = View(path, "pattern", lines, range(len(lines)))
-        self._matcher = Matcher(view.statements, limit=view.limit)
+        self._matcher = Matcher(
+            view.statements, choices=choices(path, wheres), limit=view.limit
+        )
         if not self._matcher.pattern:
             raise PatchError(
                 "a condition that every block meets",

@@ -84,18 +84,22 @@ class Matcher(Unifier):
         barriers: Mapping[int, Sequence[Sequence[ast.AST]]] | None = None,
         limit: LimitOf = lambda _: NO_LIMIT,
     ) -> None:
-        items = list(pattern)
-        while items and is_dots(items[0]):
-            del items[0]
-        while items and is_dots(items[-1]):
-            del items[-1]
-        self.pattern = items
         super().__init__(choices)
         self._barriers = barriers or {}
         self._limit = limit
+        items = list(pattern)
+        while items and self._says_nothing(items[0]):
+            del items[0]
+        while items and self._says_nothing(items[-1]):
+            del items[-1]
+        self.pattern = items
         self._nodes: dict[int, ast.AST] = {}
         self._runs: dict[int, Run] = {}
         self.misses: list[tuple[int, ast.AST, ast.AST | None]] | None = None
+
+    def _says_nothing(self, node: ast.AST) -> bool:
+        """Whether a node, at the edge of the pattern, is an ellipsis over anything."""
+        return is_dots(node) and self._limit(node) == NO_LIMIT
 
     def find(self, block: Sequence[ast.AST]) -> Iterator[Match]:
         """The matches in one block, at most one for each start."""
@@ -103,7 +107,10 @@ class Matcher(Unifier):
             return
         first = self.pattern[0]
         for start, node in enumerate(block):
-            if self.misses is None and not _comparable(first, node):
+            if start and self._limit(first).reaches_edge:
+                break
+            comparable = is_dots(first) or _comparable(first, node)
+            if self.misses is None and not comparable:
                 continue
             self._reset()
             for stop in self._run(self.pattern, 0, block, start, whole=False):
@@ -159,11 +166,11 @@ class Matcher(Unifier):
         whole: bool,
     ) -> Iterator[int]:
         dots = pattern[i]
-        last = i + 1 == len(pattern)
+        to_end = i + 1 == len(pattern) and (whole or self._limit(dots).reaches_edge)
         for stop in range(j, len(block) + 1):
             if stop > j and self._blocked(dots, block, stop - 1):
                 return
-            if whole and last and stop < len(block):
+            if to_end and stop < len(block):
                 continue  # the ellipsis must reach the end
             self._runs[id(dots)] = Run(block, j, stop)
             for _ in self._holding(self._limit(dots).having, block[j:stop]):

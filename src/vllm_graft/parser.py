@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Final, Literal, NoReturn, cast
+from typing import Final, Literal, cast
 
 from vllm_graft.errors import PatchError
 from vllm_graft.patchfile import (
@@ -18,6 +18,7 @@ from vllm_graft.patchfile import (
     Patch,
     Where,
 )
+from vllm_graft.reader import Reader
 
 HEADERS: Final = ("Subject", "From", "Date", "Requires")
 MODULE: Final = "<module>"
@@ -26,36 +27,6 @@ _CONDITION = re.compile(r"(ensure|when) (\S+) has( no)?(?: (.*))?")
 _WHERE = re.compile(r"where \$([A-Za-z]\w*) in (.+)")
 _COUNT = re.compile(r"count=([0-9]{1,6})(\.\.([0-9]{0,6}))?")
 _SCOPE = re.compile(r"<module>|[\w*?\[\]!]+(\.[\w*?\[\]!]+)*")
-
-
-class _Reader:
-    """The lines of one patch file, with a position."""
-
-    def __init__(self, path: str, text: str) -> None:
-        self.path = path
-        self.lines = text.split("\n")
-        self.tail = ""
-        while self.lines and not self.lines[-1]:
-            self.lines.pop()
-            self.tail += "\n"
-        self.at = 0
-
-    @property
-    def number(self) -> int:
-        return self.at + 1
-
-    @property
-    def line(self) -> str | None:
-        return self.lines[self.at] if self.at < len(self.lines) else None
-
-    def take(self) -> str:
-        self.at += 1
-        return self.lines[self.at - 1]
-
-    def fail(self, message: str, hint: str, number: int | None = None) -> NoReturn:
-        raise PatchError(
-            message, where=f"{self.path}:{number or self.number}", hint=hint
-        )
 
 
 def parse_patch(path: str, text: str) -> Patch:
@@ -75,7 +46,7 @@ def parse_patch(path: str, text: str) -> Patch:
             where=f"{path}:{number}",
             hint="save the patch with \\n line endings; those of the target are kept",
         )
-    reader = _Reader(path, text)
+    reader = Reader(path, text)
     headers = _headers(reader)
     body = _body(reader)
     files: list[FilePatch] = []
@@ -86,7 +57,7 @@ def parse_patch(path: str, text: str) -> Patch:
     return Patch(path, headers, body, tuple(files), reader.tail)
 
 
-def _headers(reader: _Reader) -> tuple[tuple[str, str], ...]:
+def _headers(reader: Reader) -> tuple[tuple[str, str], ...]:
     headers: list[tuple[str, str]] = []
     while reader.line:
         found = _HEADER.fullmatch(reader.line)
@@ -107,7 +78,7 @@ def _headers(reader: _Reader) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _body(reader: _Reader) -> str:
+def _body(reader: Reader) -> str:
     if reader.line is None:
         reader.fail("the patch ends after its header", "add a message and ---")
     reader.take()
@@ -120,7 +91,7 @@ def _body(reader: _Reader) -> str:
     return "".join(f"{line}\n" for line in body)
 
 
-def _file(reader: _Reader) -> FilePatch:
+def _file(reader: Reader) -> FilePatch:
     number = reader.number
     old = _path(reader, "--- ", "a/")
     new = _path(reader, "+++ ", "b/")
@@ -151,7 +122,7 @@ def _file(reader: _Reader) -> FilePatch:
     return FilePatch(old, new, conditions, tuple(hunks), number, tuple(remarks))
 
 
-def _path(reader: _Reader, marker: str, prefix: str) -> str | None:
+def _path(reader: Reader, marker: str, prefix: str) -> str | None:
     line = reader.line
     if line is None or not line.startswith(marker):
         reader.fail(f"expected '{marker}{prefix}PATH'", "give each file a --- and +++")
@@ -173,7 +144,7 @@ def _path(reader: _Reader, marker: str, prefix: str) -> str | None:
 
 
 def _conditions(
-    reader: _Reader, keyword: Literal["ensure", "when"]
+    reader: Reader, keyword: Literal["ensure", "when"]
 ) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     while reader.line is not None and reader.line.startswith(keyword):
@@ -186,7 +157,11 @@ def _conditions(
             )
         reader.take()
         inline = bool(found[4])
-        lines = (Line(" ", found[4], number),) if inline else _block(reader)
+        wheres = () if inline else _wheres(reader)
+        if inline:
+            lines = (Line(" ", found[4], number), *_remarks(reader))
+        else:
+            lines = _block(reader)
         others: list[tuple[Line, ...]] = []
         while reader.line == "or" and not inline:
             reader.take()
@@ -200,17 +175,19 @@ def _conditions(
                 number,
                 inline,
                 tuple(others),
+                wheres,
             )
         )
     return tuple(conditions)
 
 
-def _block(reader: _Reader) -> tuple[Line, ...]:
-    lines = []
-    while reader.line is not None and reader.line.startswith(" "):
-        lines.append(Line(" ", reader.line[1:], reader.number))
+def _block(reader: Reader) -> tuple[Line, ...]:
+    lines: list[Line] = []
+    while reader.line is not None and reader.line.startswith((" ", "#")):
+        kind = cast("Kind", reader.line[0])
+        lines.append(Line(kind, reader.line[1:], reader.number))
         reader.take()
-    if not lines:
+    if all(line.kind == "#" for line in lines):
         reader.fail(
             "a condition without a pattern",
             "write it behind 'has', or on the next lines, each after a space",
@@ -218,10 +195,15 @@ def _block(reader: _Reader) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _hunk(reader: _Reader) -> Hunk:
-    number = reader.number
-    header = reader.take()
-    scopes, least, most, optional = _hunk_header(reader, header, number)
+def _remarks(reader: Reader) -> list[Line]:
+    lines: list[Line] = []
+    while reader.line is not None and reader.line.startswith("#"):
+        lines.append(Line("#", reader.line[1:], reader.number))
+        reader.take()
+    return lines
+
+
+def _wheres(reader: Reader) -> tuple[Where, ...]:
     wheres: list[Where] = []
     while reader.line is not None and reader.line.startswith("where "):
         found = _WHERE.fullmatch(reader.line)
@@ -232,6 +214,14 @@ def _hunk(reader: _Reader) -> Hunk:
             )
         wheres.append(Where(found[1], found[2], reader.number))
         reader.take()
+    return tuple(wheres)
+
+
+def _hunk(reader: Reader) -> Hunk:
+    number = reader.number
+    header = reader.take()
+    scopes, least, most, optional = _hunk_header(reader, header, number)
+    wheres = _wheres(reader)
     conditions = _conditions(reader, "when")
     alternatives = [Alternative(header, _lines(reader), number)]
     while reader.line == "@@ or":
@@ -244,13 +234,13 @@ def _hunk(reader: _Reader) -> Hunk:
         most,
         optional,
         conditions,
-        tuple(wheres),
+        wheres,
         tuple(alternatives),
     )
 
 
 def _hunk_header(
-    reader: _Reader, header: str, number: int
+    reader: Reader, header: str, number: int
 ) -> tuple[tuple[str, ...], int, int | None, bool]:
     names, _, options = header[2:].strip().partition(" @@")
     scopes = tuple(name.strip() for name in names.split(",") if name.strip())
@@ -286,7 +276,7 @@ def _hunk_header(
     return scopes, least, most, optional
 
 
-def _lines(reader: _Reader) -> tuple[Line, ...]:
+def _lines(reader: Reader) -> tuple[Line, ...]:
     lines: list[Line] = []
     while reader.line is not None:
         text = reader.line

@@ -40,40 +40,6 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """``ensure SCOPE has [no] PATTERN`` or ``when SCOPE has [no] PATTERN``.
-
-    Args:
-        keyword: ``ensure`` (a post-condition) or ``when`` (a guard).
-        scope: The scope glob to look in.
-        negated: Whether the pattern must be absent.
-        lines: The pattern, as context lines.
-        others: Other patterns, each below a line ``or``; one of all is enough.
-    """
-
-    keyword: Literal["ensure", "when"]
-    scope: str
-    negated: bool
-    lines: tuple[Line, ...]
-    number: int
-    inline: bool = True
-    others: tuple[tuple[Line, ...], ...] = ()
-
-    def __str__(self) -> str:
-        head = f"{self.keyword} {self.scope} has{' no' if self.negated else ''}"
-        if self.inline:
-            return f"{head} {self.lines[0].text}"
-        others = (line for lines in self.others for line in ("or", *lines))
-        return "\n".join([head, *map(str, (*self.lines, *others))])
-
-    @property
-    def summary(self) -> str:
-        """The condition on one line, for messages."""
-        pattern = " ".join(line.text.strip() for line in self.lines)
-        return f"{self.scope} has{' no' if self.negated else ''} `{pattern}`"
-
-
-@dataclass(frozen=True)
 class Where:
     """``where $NAME in EXPRESSION, …``: what a metavariable may bind."""
 
@@ -83,6 +49,45 @@ class Where:
 
     def __str__(self) -> str:
         return f"where ${self.name} in {self.choices}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``ensure SCOPE has [no] PATTERN`` or ``when SCOPE has [no] PATTERN``.
+
+    Args:
+        keyword: ``ensure`` (a post-condition) or ``when`` (a guard).
+        scope: The scope glob to look in.
+        negated: Whether the pattern must be absent.
+        lines: The pattern, as context lines.
+        others: Other patterns, each below a line ``or``; one of all is enough.
+        wheres: What their metavariables may bind.
+    """
+
+    keyword: Literal["ensure", "when"]
+    scope: str
+    negated: bool
+    lines: tuple[Line, ...]
+    number: int
+    inline: bool = True
+    others: tuple[tuple[Line, ...], ...] = ()
+    wheres: tuple[Where, ...] = ()
+
+    def __str__(self) -> str:
+        head = f"{self.keyword} {self.scope} has{' no' if self.negated else ''}"
+        if self.inline:
+            return "\n".join(
+                [f"{head} {self.lines[0].text}", *map(str, self.lines[1:])]
+            )
+        others = (line for lines in self.others for line in ("or", *lines))
+        return "\n".join([head, *map(str, (*self.wheres, *self.lines, *others))])
+
+    @property
+    def summary(self) -> str:
+        """The condition on one line, for messages."""
+        lines = (line.text.strip() for line in self.lines if line.kind == " ")
+        pattern = " ".join(lines)
+        return f"{self.scope} has{' no' if self.negated else ''} `{pattern}`"
 
 
 @dataclass(frozen=True)

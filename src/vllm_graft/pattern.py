@@ -119,6 +119,17 @@ def identifiers(node: ast.AST) -> set[str]:
     return found
 
 
+def parse_expressions(text: str, path: str, number: int) -> tuple[ast.expr, ...]:
+    """The expressions of a list with commas.
+
+    Raises:
+        PatchError: It is no such list.
+    """
+    parsed = parse_expression(f"{text},", path, number)
+    assert isinstance(parsed, ast.Tuple)
+    return tuple(parsed.elts)
+
+
 def parse_expression(text: str, path: str, number: int) -> ast.expr:
     """A single expression with metavariables.
 

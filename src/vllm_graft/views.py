@@ -21,11 +21,11 @@ from vllm_graft.pattern import (
     is_whole_name,
     meta_name,
     own_names,
-    parse_expression,
+    parse_expressions,
 )
 from vllm_graft.source import Source
 
-_LIMITED: Final = re.compile(r"(\s*\.\.\.) (with|without) (.+)")
+_LIMITED: Final = re.compile(r"(\s*\.\.\.)( with .+?)?( without .+)?")
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,16 @@ class View:
         texts = [line.text if line.kind != "#" else "" for line in self.lines]
         for index, text in enumerate(texts):
             found = _LIMITED.fullmatch(text)
-            if found:
+            if found and (found[2] or found[3]):
                 texts[index] = found[1]
                 number = self.lines[index].number
-                self.limits[index] = _limit(found[2], found[3], self.path, number)
+                having, without = (
+                    parse_expressions(part.split(maxsplit=1)[1], self.path, number)
+                    if part
+                    else ()
+                    for part in found.group(2, 3)
+                )
+                self.limits[index] = Limit(without, having)
         code = [t for t in texts if t.strip() and not t.lstrip().startswith("#")]
         indented = bool(code) and code[0][:1].isspace()
         prefix = "if 1:\n" if indented else "\n"
@@ -188,13 +194,6 @@ class View:
         yield top
         for statement in top:
             yield from all_blocks(statement)
-
-
-def _limit(keyword: str, text: str, path: str, number: int) -> Limit:
-    parsed = parse_expression(f"{text},", path, number)
-    assert isinstance(parsed, ast.Tuple)
-    expressions = tuple(parsed.elts)
-    return Limit(having=expressions) if keyword == "with" else Limit(expressions)
 
 
 @dataclass(frozen=True)

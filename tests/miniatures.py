@@ -1,0 +1,113 @@
+"""Miniatures of the three files of the series, and what they must do once patched.
+
+Each stands for a fork: the same classes and methods as vLLM's, cut down to the lines
+that matter, with one part (``BODY``) written in many ways. They run on stubs, so a
+verdict can be held against behaviour.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vllm_graft.evaluate import CompiledFile, FileOutcome
+from vllm_graft.parser import parse_patch
+from vllm_graft.results import DONE, Verdict
+from vllm_graft.source import Source
+
+SERIES = Path(__file__).parents[1] / "patches" / "mrv2-async-output"
+
+
+class Variant(NamedTuple):
+    """One way to write the part that matters.
+
+    Args:
+        name: The test's name.
+        verdict: What the patch must say of it.
+        body: The code.
+    """
+
+    name: str
+    verdict: Verdict
+    body: str
+
+
+def variant(name: str, verdict: str, body: str) -> Variant:
+    return Variant(name, Verdict(verdict), textwrap.dedent(body).strip("\n"))
+
+
+class Miniature:
+    """A file of the series in miniature.
+
+    Args:
+        patch: The patch file's name.
+        frame: The source around ``BODY``, which stands on a line of its own.
+        works: Whether a namespace made of the source behaves as it should once
+            patched; runs it.
+    """
+
+    def __init__(
+        self, patch: str, frame: str, works: Callable[[dict[str, Any]], bool]
+    ) -> None:
+        parsed = parse_patch(patch, (SERIES / patch).read_text())
+        (file,) = parsed.files
+        (back,) = parsed.reversed().files
+        self.forward = CompiledFile(patch, file)
+        self.backward = CompiledFile(patch, back, reverse=True)
+        self._frame = textwrap.dedent(frame).lstrip("\n")
+        self._works = works
+
+    def source(self, body: str) -> Source:
+        place = next(x for x in self._frame.split("\n") if x.strip() == "BODY")
+        code = textwrap.indent(body, place[: -len("BODY")])
+        return Source("fork.py", self._frame.replace(place, code))
+
+    def works(self, source: Source) -> bool:
+        space: dict[str, Any] = {"AsyncModelRunnerOutput": Output}
+        exec(compile(source.text, source.path, "exec", dont_inherit=True), space)
+        return self._works(space)
+
+    def check(self, case: Variant) -> FileOutcome:
+        """Asserts that the verdict is the expected one, and that it is true."""
+        source = self.source(case.body)
+        outcome = self.forward.evaluate(source)
+        assert outcome.verdict is case.verdict, outcome
+        if outcome.verdict in DONE:
+            assert self.works(source), "a verdict of success on work that is not done"
+        elif outcome.verdict is Verdict.APPLIES:
+            self._check_result(source, source.with_text(outcome.text))
+        else:
+            assert outcome.text == source.text
+            assert any(hunk.reason for hunk in outcome.hunks)
+        return outcome
+
+    def _check_result(self, before: Source, after: Source) -> None:
+        assert not self.works(before), "there was nothing to do"
+        assert self.works(after), after.text
+        again = self.forward.evaluate(after)
+        assert again.verdict is Verdict.APPLIED
+        assert again.text == after.text
+        back = self.backward.evaluate(after)
+        assert back.verdict is Verdict.APPLIES
+        reverted = after.with_text(back.text)
+        assert not self.works(reverted)
+        assert self.forward.evaluate(reverted).text == after.text
+
+
+class Output:
+    """An AsyncModelRunnerOutput to be resolved; counts how often it is."""
+
+    def __init__(
+        self, value: object = "tokens", error: Exception | None = None
+    ) -> None:
+        self.value = value
+        self.error = error
+        self.resolved = 0
+
+    def get_output(self, timeout: float | None = None) -> object:
+        self.resolved += 1
+        if self.error is not None:
+            raise self.error
+        return self.value
