@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
+from faults import killed_in_child
 from miniature import AFTER, BEFORE, World
-from vllm_graft import FileChange
+from vllm_graft import FileChange, write
+from vllm_graft.write import write_changes
 
 REMOVED = "vllm/old.py"
 
@@ -35,3 +39,14 @@ def finished(world: World) -> bool:
 def litter(world: World) -> list[Path]:
     """What the tool left in the tree."""
     return [p for p in world.root.rglob("*") if "vllm-graft" in str(p)]
+
+
+def crash(world: World) -> None:
+    """Kills a write that has replaced all files."""
+
+    def work() -> None:
+        write._read_back = lambda *_: os.kill(os.getpid(), SIGKILL)
+        write_changes(world.tree, changes())
+
+    assert killed_in_child(world.root, 0, work)
+    assert AFTER.items() <= world.files().items()

@@ -3,14 +3,13 @@ from __future__ import annotations
 import os
 from itertools import count
 from pathlib import Path
-from signal import SIGKILL
 
 import pytest
 
-from changes import changes, finished, litter, make_world
+from changes import changes, crash, finished, litter, make_world
 from faults import killed_in_child
 from miniature import AFTER, BEFORE, World
-from vllm_graft import TreeError, status, write
+from vllm_graft import TreeError, status
 from vllm_graft.journal import JOURNAL, open_journal
 from vllm_graft.write import recover, write_changes
 
@@ -58,17 +57,6 @@ def test_recovery_that_is_killed_can_be_run_again(
         if not killed:
             break
     assert at > 5
-
-
-def crash(world: World) -> None:
-    """Kills a write that has replaced all files."""
-
-    def work() -> None:
-        write._read_back = lambda *_: os.kill(os.getpid(), SIGKILL)
-        write_changes(world.tree, changes())
-
-    assert killed_in_child(world.root, 0, work)
-    assert AFTER.items() <= world.files().items()
 
 
 def test_recover_says_what_it_restored(world: World) -> None:

@@ -22,6 +22,9 @@ EXIT_BAD: Final = 2
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
 
+#: The JSON Schema of what the commands print with ``--json``.
+SCHEMA: Final = Path(__file__).parent / "schemas" / "output.schema.json"
+
 _EXIT_CODES = (
     "Exit codes: 0 done or nothing to do, 1 some patch does not apply, 2 bad usage "
     "or bad input."
@@ -116,6 +119,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser.add_argument(
+        "--schema", action=_Schema, nargs=0, help="print the JSON Schema of all output"
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for known, command in _COMMANDS.items():
         commands.add_parser(known, help=command.help)
@@ -132,6 +138,12 @@ class _Version(argparse.Action):
         from importlib.metadata import version  # noqa: PLC0415 - slow, and rare
 
         print(f"vllm-graft {version('vllm-graft')}")
+        parser.exit()
+
+
+class _Schema(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(SCHEMA.read_text(encoding="utf-8"), end="")
         parser.exit()
 
 
