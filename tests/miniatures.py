@@ -34,8 +34,16 @@ class Variant(NamedTuple):
     body: str
 
 
-def variant(name: str, verdict: str, body: str) -> Variant:
-    return Variant(name, Verdict(verdict), textwrap.dedent(body).strip("\n"))
+def read_variants(name: str) -> list[Variant]:
+    """The variants of ``variants/NAME.txt``: ``=== VERDICT: NAME``, then the code."""
+    text = (Path(__file__).parent / "variants" / f"{name}.txt").read_text()
+    variants = []
+    for section in text.split("\n=== ")[1:]:
+        head, _, body = section.partition("\n")
+        verdict, _, title = head.partition(": ")
+        code = "\n".join(line for line in body.split("\n") if line[:2] != "##")
+        variants.append(Variant(title, Verdict(verdict), code.strip("\n")))
+    return variants
 
 
 class Miniature:
@@ -77,18 +85,22 @@ class Miniature:
         if outcome.verdict in DONE:
             assert self.works(source), "a verdict of success on work that is not done"
         elif outcome.verdict is Verdict.APPLIES:
-            self._check_result(source, source.with_text(outcome.text))
+            assert not self.works(source), "there was nothing to do"
+            self._check_result(source.with_text(outcome.text))
+        elif outcome.verdict is Verdict.PARTIAL:
+            self._check_result(source.with_text(outcome.text), whole=False)
         else:
             assert outcome.text == source.text
             assert any(hunk.reason for hunk in outcome.hunks)
         return outcome
 
-    def _check_result(self, before: Source, after: Source) -> None:
-        assert not self.works(before), "there was nothing to do"
+    def _check_result(self, after: Source, *, whole: bool = True) -> None:
         assert self.works(after), after.text
         again = self.forward.evaluate(after)
-        assert again.verdict is Verdict.APPLIED
+        assert again.verdict in DONE
         assert again.text == after.text
+        if not whole:
+            return
         back = self.backward.evaluate(after)
         assert back.verdict is Verdict.APPLIES
         reverted = after.with_text(back.text)

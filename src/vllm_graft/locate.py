@@ -30,6 +30,7 @@ class Spot:
         key: ``id`` of the source statements that the change is about: the dropped
             ones, or those that lines are added beside; in the after view, the
             added ones.
+        matched: ``id`` of the statements that the view names.
         inside: ``id`` of all statements in the matched run.
         weight: How much the view says: its logical lines, then its code.
     """
@@ -37,8 +38,18 @@ class Spot:
     change: Change
     match: Match
     key: frozenset[int]
+    matched: frozenset[int]
     inside: frozenset[int]
     weight: tuple[int, int]
+
+    def repeats(self, other: Spot) -> bool:
+        """Whether another match of the same view is about this place already.
+
+        Alternatives may name a place by other statements of it.
+        """
+        if self.change is other.change:
+            return bool(self.key & other.key)
+        return bool(self.key & other.matched or other.key & self.matched)
 
     def overlaps(self, other: Spot) -> bool:
         """Whether both are about the same place."""
@@ -146,7 +157,7 @@ class CompiledHunk:
                 matcher = change.matcher(view)
                 for match in (m for block in blocks for m in matcher.find(block)):
                     spot = _spot(change, match, view)
-                    if not any(spot.key & known.key for known in spots):
+                    if not any(map(spot.repeats, spots)):
                         spots.append(spot)
         if self.is_layout:
             return before, after
@@ -197,7 +208,14 @@ def _spot(change: Change, match: Match, view: View) -> Spot:
     }
     inside = {id(child) for node in match.block.nodes for child in statements(node)}
     key = changed or _beside(change, match, view)
-    return Spot(change, match, frozenset(key), frozenset(inside), view.weight)
+    return Spot(
+        change,
+        match,
+        frozenset(key),
+        frozenset(map(id, match.nodes.values())),
+        frozenset(inside),
+        view.weight,
+    )
 
 
 def _beside(change: Change, match: Match, view: View) -> set[int]:
