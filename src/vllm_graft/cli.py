@@ -116,6 +116,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="vllm-graft",
         description="Carry semantic patch series onto any vLLM tree.",
         epilog=_EXIT_CODES,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
@@ -131,6 +132,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see '{self.prog} --help'")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Left to itself it would import shutil for this, also where no help is asked for.
+    wanted = os.environ.get("COLUMNS", "")
+    try:
+        columns = int(wanted) if wanted.isdigit() else os.get_terminal_size().columns
+    except OSError:  # no terminal
+        columns = 80
+    return argparse.HelpFormatter(prog, width=max(columns, 40) - 2)
 
 
 class _Version(argparse.Action):
@@ -153,6 +164,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         prog=f"vllm-graft {name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
         epilog=_EXIT_CODES,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     parser.set_defaults(command=_lazy(name))

@@ -136,18 +136,20 @@ def _field(patch: Patch, name: str) -> str:
 def _changes(patch: Patch, file: FilePatch, back: FilePatch) -> Iterator[Problem]:
     try:
         forward = CompiledFile(patch.path, file)
-        CompiledFile(patch.path, back, reverse=True)
     except PatchError as error:
         yield _problem(error, patch.path)
         return
-    for hunk in forward.hunks:
-        why = hunk.changes[0].one_way
-        if why:
-            yield Problem(
-                f"{patch.path}:{hunk.hunk.number}",
-                f"cannot be reversed: {why}",
-                "give the metavariable a 'where', or name the code",
-            )
+    one_way = [
+        Problem(
+            f"{patch.path}:{hunk.hunk.alternatives[index].number}",
+            f"cannot be reversed: {change.one_way}",
+            "give the metavariable a 'where', or name the code",
+        )
+        for hunk in forward.hunks
+        for index, change in enumerate(hunk.changes)
+        if change.one_way
+    ]
+    yield from one_way or _reverse(patch, back)
     if file.hunks and not file.conditions:
         yield Problem(
             f"{patch.path}:{file.number}",
@@ -155,6 +157,13 @@ def _changes(patch: Patch, file: FilePatch, back: FilePatch) -> Iterator[Problem
             "from 'conflict'",
             "add 'ensure SCOPE has [no] PATTERN' below the +++ line",
         )
+
+
+def _reverse(patch: Patch, back: FilePatch) -> Iterator[Problem]:
+    try:
+        CompiledFile(patch.path, back, reverse=True)
+    except PatchError as error:
+        yield _problem(error, patch.path)
 
 
 def _problem(error: PatchError, path: str) -> Problem:
