@@ -8,13 +8,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from vllm_graft import DirTree, MemoryTree, apply, load_series, status
+from vllm_graft import (
+    DirTree,
+    MemoryTree,
+    Series,
+    Tree,
+    apply,
+    load_series,
+    status,
+)
 from vllm_graft.export import export, forward_plan
 from vllm_graft.fetch import fetch
 from vllm_graft.index import Index
@@ -25,14 +34,42 @@ from vllm_graft.wheel import read_wheel_files
 pytestmark = pytest.mark.network
 
 SERIES = "mrv2-async-output"
-BEFORE = (
-    "0.12.0 0.13.0 0.14.0 0.14.1 0.15.0 0.15.1 0.16.0 0.17.0 0.17.1 0.18.0 0.18.1 "
-    "0.19.0 0.19.1 0.20.0 0.20.1 0.20.2 0.21.0 0.22.0 0.22.1 0.23.0"
-).split()
-AFTER = (
-    "0.24.0 0.25.0 0.25.1 0.26.0 0.27.0 0.27.1 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 "
-    "0.33.0"
-).split()
+BEFORE = [
+    "0.12.0",
+    "0.13.0",
+    "0.14.0",
+    "0.14.1",
+    "0.15.0",
+    "0.15.1",
+    "0.16.0",
+    "0.17.0",
+    "0.17.1",
+    "0.18.0",
+    "0.18.1",
+    "0.19.0",
+    "0.19.1",
+    "0.20.0",
+    "0.20.1",
+    "0.20.2",
+    "0.21.0",
+    "0.22.0",
+    "0.22.1",
+    "0.23.0",
+]
+AFTER = [
+    "0.24.0",
+    "0.25.0",
+    "0.25.1",
+    "0.26.0",
+    "0.27.0",
+    "0.27.1",
+    "0.28.0",
+    "0.29.0",
+    "0.30.0",
+    "0.31.0",
+    "0.32.0",
+    "0.33.0",
+]
 SOURCES = [
     "0001-uniproc-executor.spatch",
     "0002-multiproc-executor.spatch",
@@ -53,18 +90,20 @@ REFACTORED = {
 
 
 @pytest.fixture(scope="module")
-def series():
+def series() -> list[Series]:
     return [load_series(SERIES)]
 
 
 @pytest.fixture(scope="module")
-def index():
+def index() -> Iterator[Index]:
     with Index() as opened:
         yield opened
 
 
 @pytest.fixture
-def release(request, index, series):
+def release(
+    request: pytest.FixtureRequest, index: Index, series: list[Series]
+) -> MemoryTree:
     """The files of one release that the series concern, in memory."""
     found = index.release(request.param)
     files = read_wheel_files(index, found, series[0].paths())
@@ -72,16 +111,19 @@ def release(request, index, series):
     return MemoryTree(there, request.param)
 
 
-def source_verdicts(tree, series):
+def source_verdicts(tree: Tree, series: list[Series]) -> dict[str, str]:
     patches = status(tree, series).series[0].patches
     return {p.file: p.verdict.value for p in patches if not p.adds_only}
 
 
 @pytest.mark.parametrize("release", BEFORE, indirect=True)
-def test_applies_once_compiles_and_reverts_to_the_same_bytes(release, series):
+def test_applies_once_compiles_and_reverts_to_the_same_bytes(
+    release: MemoryTree, series: list[Series]
+) -> None:
     plan = make_plan(release, series)
     assert source_verdicts(release, series) == dict.fromkeys(SOURCES, "applies")
     for change in plan.changes:
+        assert change.after is not None
         compile(change.after, change.path, "exec", dont_inherit=True)
 
     patched = OverlayTree(release, plan.changes)
@@ -95,18 +137,18 @@ def test_applies_once_compiles_and_reverts_to_the_same_bytes(release, series):
 
 
 @pytest.mark.parametrize("release", AFTER, indirect=True)
-def test_upstream_has_it(release, series):
+def test_upstream_has_it(release: MemoryTree, series: list[Series]) -> None:
     assert set(source_verdicts(release, series)) == set(SOURCES)
     assert set(source_verdicts(release, series).values()) <= {"applied", "superseded"}
     assert make_plan(release, series).changes == ()
 
 
 @pytest.mark.parametrize("release", ["0.11.2"], indirect=True)
-def test_before_model_runner_v2(release, series):
+def test_before_model_runner_v2(release: MemoryTree, series: list[Series]) -> None:
     assert source_verdicts(release, series) == dict.fromkeys(SOURCES, "absent")
 
 
-def test_every_release_is_judged(index):
+def test_every_release_is_judged(index: Index) -> None:
     known = {r.version for r in index.releases()}
     judged = {"0.11.2", *BEFORE, *AFTER}
     first, last = Version("0.11.2"), Version("0.33.0")
@@ -114,20 +156,24 @@ def test_every_release_is_judged(index):
 
 
 @pytest.mark.parametrize("release", ["0.12.0", "0.15.1"], indirect=True)
-def test_the_flag_stays_while_init_reads_it(release, series):
+def test_the_flag_stays_while_init_reads_it(
+    release: MemoryTree, series: list[Series]
+) -> None:
     hunks = status(release, series).series[0].patches[2].hunks
     assert hunks[0].verdict.value == "absent"
     assert "self.use_async_scheduling" in hunks[0].reason
 
 
 @pytest.mark.parametrize("release", ["0.16.0", "0.23.0"], indirect=True)
-def test_the_flag_goes_where_nothing_reads_it(release, series):
+def test_the_flag_goes_where_nothing_reads_it(
+    release: MemoryTree, series: list[Series]
+) -> None:
     hunks = status(release, series).series[0].patches[2].hunks
     assert hunks[0].verdict.value == "applies"
 
 
 @pytest.mark.parametrize("release", ["0.23.0"], indirect=True)
-def test_the_lines_of_0_23_0(release, series):
+def test_the_lines_of_0_23_0(release: MemoryTree, series: list[Series]) -> None:
     patches = status(release, series).series[0].patches
     lines = {p.file: [h.lines for h in p.hunks] for p in patches if not p.adds_only}
     assert lines == {
@@ -138,12 +184,12 @@ def test_the_lines_of_0_23_0(release, series):
 
 
 @pytest.fixture(scope="module")
-def fork(tmp_path_factory):
+def fork(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """0.23.0 as a git repository."""
     return fetch("0.23.0", tmp_path_factory.mktemp("fork") / "vllm").path
 
 
-def git(folder, *words):
+def git(folder: Path, *words: str) -> str:
     done = subprocess.run(
         ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
         cwd=folder,
@@ -154,7 +200,7 @@ def git(folder, *words):
     return done.stdout.strip()
 
 
-def ruff(fork, paths):
+def ruff(fork: Path, paths: Sequence[str]) -> list[tuple[str, str]]:
     """The findings of the fork's own ruff configuration, without line numbers."""
     command = [sys.executable, "-m", "ruff", "check", "--output-format=json", "-q"]
     done = subprocess.run(
@@ -168,7 +214,12 @@ def ruff(fork, paths):
     return sorted((f["filename"], f["code"]) for f in json.loads(done.stdout))
 
 
-def test_the_fork(fork, series, tmp_path, monkeypatch):
+def test_the_fork(
+    fork: Path,
+    series: list[Series],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "A Fork")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@fork.example")

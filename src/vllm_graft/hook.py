@@ -162,5 +162,5 @@ def install(folder: str) -> Finder:
             "install the graft before anything imports vllm"
         )
     finder = Finder(bundle)
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, finder)
     return finder

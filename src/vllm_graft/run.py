@@ -54,7 +54,7 @@ def bundle(tree: DirTree, series: Sequence[str], without: Sequence[str]) -> Path
     known = store / f"{request}.json"
     key = _key(tree, known)
     if key is None or not (store / key / "manifest.json").is_file():
-        key = _plan(tree, root, series, without, store, known)
+        key = _plan(tree, series, without, known)
     folder = store / key
     manifest = json.loads((folder / "manifest.json").read_text())
     return folder if manifest["files"] else None
@@ -174,22 +174,17 @@ def _states(tree: DirTree, paths: Iterable[str]) -> list[str]:
 
 
 def _plan(
-    tree: DirTree,
-    root: str,
-    series: Sequence[str],
-    without: Sequence[str],
-    store: Path,
-    known: Path,
+    tree: DirTree, series: Sequence[str], without: Sequence[str], known: Path
 ) -> str:
     from vllm_graft.overlay import OverlayTree  # noqa: PLC0415
-    from vllm_graft.planner import Plan, make_plan  # noqa: PLC0415
+    from vllm_graft.planner import make_plan  # noqa: PLC0415
     from vllm_graft.series import load_series  # noqa: PLC0415
     from vllm_graft.write import check_recovered  # noqa: PLC0415
 
     check_recovered(tree)
     forward = [load_series(name) for name in series]
     backward = [load_series(name) for name in without]
-    plans: list[Plan] = [make_plan(tree, backward, reverse=True)]
+    plans = [make_plan(tree, backward, reverse=True)]
     plans.append(make_plan(OverlayTree(tree, plans[0].changes), forward))
     for plan in plans:
         if not plan.ok:
@@ -208,7 +203,7 @@ def _plan(
         _write(folder / digest, after)
         before = sha256(change.before).hexdigest()
         files[_module(path)] = {"path": path, "before": before, "after": digest}
-    manifest = {"root": root, "files": files}
+    manifest = {"root": str(tree.root.resolve()), "files": files}
     _write(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
     _write(known, json.dumps({"paths": paths}).encode())
     return key
