@@ -83,24 +83,30 @@ def tree_line(status: TreeStatus) -> str:
 
 def _patch_lines(patch: PatchResult, reverse: bool) -> Iterator[str]:
     yield f"  {_word(patch.verdict, reverse, _WIDTH)}  {patch.file}"
-    if patch.reason and patch.reason not in {hunk.reason for hunk in patch.hunks}:
+    usual = (patch.verdict, patch.reason)
+    # A hunk with nothing to say of its own is not worth a line.
+    shown = [h for h in patch.hunks if h.lines or (h.verdict, h.reason) != usual]
+    if patch.reason and patch.reason not in {hunk.reason for hunk in shown}:
         yield f"{_INDENT}{patch.reason}"
-    for hunk in patch.hunks:
-        if hunk.lines or hunk.reason or hunk.verdict is not patch.verdict:
-            yield from _hunk_lines(hunk, patch.verdict, reverse)
+    for hunk in shown:
+        yield f"{_INDENT}{_place(patch, hunk)}{_unusual(patch, hunk, reverse)}"
+        if hunk.reason:
+            yield f"{_INDENT}  {hunk.reason}"
 
 
-def _hunk_lines(hunk: HunkResult, usual: Verdict, reverse: bool) -> Iterator[str]:
-    words = [hunk.scope]
-    if hunk.lines:
-        plural = "s" if len(hunk.lines) > 1 else ""
-        words[0] += f", line{plural} {', '.join(map(str, hunk.lines))}"
-    if hunk.verdict is not usual:
-        optional = hunk.optional and hunk.verdict is Verdict.ABSENT
-        words.append(_word(hunk.verdict, reverse) + " (optional)" * optional)
-    yield f"{_INDENT}{': '.join(words)}"
-    for line in hunk.reason.splitlines():
-        yield f"{_INDENT}  {line}"
+def _place(patch: PatchResult, hunk: HunkResult) -> str:
+    lines = ",".join(map(str, hunk.lines))
+    if len(patch.targets) == 1:  # else it is not known which one the hunk is on
+        return f"{':'.join(filter(None, (*patch.targets, lines)))}: {hunk.scope}"
+    return f"line {lines}: {hunk.scope}" if lines else hunk.scope
+
+
+def _unusual(patch: PatchResult, hunk: HunkResult, reverse: bool) -> str:
+    """The hunk's verdict where it is not the patch's."""
+    if hunk.verdict is patch.verdict:
+        return ""
+    optional = hunk.optional and hunk.verdict is Verdict.ABSENT
+    return f": {_word(hunk.verdict, reverse)}{' (optional)' if optional else ''}"
 
 
 def outcome_lines(outcome: Outcome, *, reverse: bool) -> Iterator[str]:
@@ -124,12 +130,14 @@ def outcome_notes(outcome: Outcome) -> list[str]:
         for patch in series.patches
         if patch.verdict is Verdict.ABSENT
     ]
-    guessed = [
-        f"{name} is reverted as the patch writes the code; for want of a record of "
-        "the original, its layout and comments may differ"
-        for name in outcome.inexact
-    ]
-    return left_out + guessed
+    if not outcome.inexact:
+        return left_out
+    names = ", ".join(outcome.inexact)
+    guessed = (
+        f"the code is as {names} has it; for want of a record of the original, its "
+        "layout and comments may differ"
+    )
+    return [*left_out, guessed]
 
 
 def export_lines(out: Path, names: Sequence[str]) -> Iterator[str]:
