@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from vllm_graft import HunkResult, Outcome, PatchResult, SeriesResult, TreeStatus
-from vllm_graft import Verdict as V
+from vllm_graft import (
+    HunkResult,
+    Outcome,
+    PatchResult,
+    SeriesResult,
+    TreeStatus,
+    Verdict,
+)
 from vllm_graft.lint import Problem
 from vllm_graft.report import (
     export_lines,
@@ -19,7 +25,7 @@ from vllm_graft.report import (
 
 
 def patch(
-    verdict: V,
+    verdict: Verdict,
     *hunks: HunkResult,
     reason: str = "",
     targets: tuple[str, ...] = ("a.py",),
@@ -37,37 +43,37 @@ def shown(*patches: PatchResult, reverse: bool = False) -> list[str]:
 
 
 def test_head_of_a_status() -> None:
-    lines = list(status_lines(status(patch(V.APPLIES))))
+    lines = list(status_lines(status(patch(Verdict.APPLIES))))
     assert lines[:3] == ["tree (vLLM 1.2)", "", "mini: applies"]
 
 
 def test_head_without_a_version() -> None:
-    lines = list(status_lines(status(patch(V.APPLIES), version=None)))
+    lines = list(status_lines(status(patch(Verdict.APPLIES), version=None)))
     assert lines[0] == "tree"
 
 
 def test_a_verdict_a_patch_with_its_places() -> None:
-    hunk = HunkResult("A.f, A.g", V.APPLIES, (3, 14))
-    assert shown(patch(V.APPLIES, hunk)) == [
+    hunk = HunkResult("A.f, A.g", Verdict.APPLIES, (3, 14))
+    assert shown(patch(Verdict.APPLIES, hunk)) == [
         "  applies     1.spatch",
         "              a.py:3,14: A.f, A.g",
     ]
 
 
 def test_places_in_one_of_several_files() -> None:
-    hunk = HunkResult("A.f", V.APPLIES, (3,))
-    both = patch(V.APPLIES, hunk, targets=("a.py", "b.py"))
+    hunk = HunkResult("A.f", Verdict.APPLIES, (3,))
+    both = patch(Verdict.APPLIES, hunk, targets=("a.py", "b.py"))
     assert shown(both)[1:] == ["              line 3: A.f"]
 
 
 def test_a_hunk_that_says_nothing_is_left_out() -> None:
-    hunk = HunkResult("A.f", V.APPLIES)
-    assert shown(patch(V.APPLIES, hunk)) == ["  applies     1.spatch"]
+    hunk = HunkResult("A.f", Verdict.APPLIES)
+    assert shown(patch(Verdict.APPLIES, hunk)) == ["  applies     1.spatch"]
 
 
 def test_reasons_stand_below() -> None:
-    hunk = HunkResult("A.f", V.CONFLICT, (), "line 4 does not match")
-    assert shown(patch(V.CONFLICT, hunk, reason="post-condition")) == [
+    hunk = HunkResult("A.f", Verdict.CONFLICT, (), "line 4 does not match")
+    assert shown(patch(Verdict.CONFLICT, hunk, reason="post-condition")) == [
         "  conflict    1.spatch",
         "              post-condition",
         "              a.py: A.f",
@@ -76,17 +82,17 @@ def test_reasons_stand_below() -> None:
 
 
 def test_a_reason_is_said_once() -> None:
-    hunks = [HunkResult(path, V.ABSENT, (), "no tests/") for path in ("a", "b")]
-    assert shown(patch(V.ABSENT, *hunks, reason="no tests/")) == [
+    hunks = [HunkResult(path, Verdict.ABSENT, (), "no tests/") for path in ("a", "b")]
+    assert shown(patch(Verdict.ABSENT, *hunks, reason="no tests/")) == [
         "  absent      1.spatch",
         "              no tests/",
     ]
 
 
 def test_a_hunk_whose_verdict_is_not_the_patch_s() -> None:
-    absent = HunkResult("A.f", V.ABSENT, (), "guard", optional=True)
-    applied = HunkResult("A.g", V.APPLIED, (7,))
-    assert shown(patch(V.PARTIAL, absent, applied)) == [
+    absent = HunkResult("A.f", Verdict.ABSENT, (), "guard", optional=True)
+    applied = HunkResult("A.g", Verdict.APPLIED, (7,))
+    assert shown(patch(Verdict.PARTIAL, absent, applied)) == [
         "  partial     1.spatch",
         "              a.py: A.f: absent (optional)",
         "                guard",
@@ -97,13 +103,13 @@ def test_a_hunk_whose_verdict_is_not_the_patch_s() -> None:
 @pytest.mark.parametrize(
     ("verdict", "word"),
     [
-        (V.APPLIES, "reverts"),
-        (V.APPLIED, "not there"),
-        (V.PARTIAL, "half there"),
-        (V.CONFLICT, "conflict"),
+        (Verdict.APPLIES, "reverts"),
+        (Verdict.APPLIED, "not there"),
+        (Verdict.PARTIAL, "half there"),
+        (Verdict.CONFLICT, "conflict"),
     ],
 )
-def test_words_on_the_way_back(verdict: V, word: str) -> None:
+def test_words_on_the_way_back(verdict: Verdict, word: str) -> None:
     assert shown(patch(verdict), reverse=True) == [f"  {word:<12}1.spatch"]
 
 
@@ -115,23 +121,23 @@ class Terminal(StringIO):
 def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert shown(patch(V.CONFLICT)) == ["  \x1b[31mconflict  \x1b[0m  1.spatch"]
+    assert shown(patch(Verdict.CONFLICT)) == ["  \x1b[31mconflict  \x1b[0m  1.spatch"]
 
 
 def test_no_colours_where_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert shown(patch(V.CONFLICT)) == ["  conflict    1.spatch"]
+    assert shown(patch(Verdict.CONFLICT)) == ["  conflict    1.spatch"]
 
 
 def test_every_verdict_has_a_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert all("\x1b[" in shown(patch(verdict))[0] for verdict in V)
+    assert all("\x1b[" in shown(patch(verdict))[0] for verdict in Verdict)
 
 
 def test_what_was_done() -> None:
-    outcome = Outcome(status(patch(V.APPLIES)), ("a.py",), ("abc",))
+    outcome = Outcome(status(patch(Verdict.APPLIES)), ("a.py",), ("abc",))
     assert list(outcome_lines(outcome, reverse=False)) == [
         "tree (vLLM 1.2)",
         "  changed  a.py",
@@ -141,13 +147,13 @@ def test_what_was_done() -> None:
 
 @pytest.mark.parametrize(("reverse", "word"), [(False, "applied"), (True, "not there")])
 def test_nothing_to_do(reverse: bool, word: str) -> None:
-    outcome = Outcome(status(patch(V.APPLIED)), ())
+    outcome = Outcome(status(patch(Verdict.APPLIED)), ())
     lines = list(outcome_lines(outcome, reverse=reverse))
     assert lines[1:] == [f"  nothing to do: mini is {word}"]
 
 
 def test_notes() -> None:
-    absent = patch(V.ABSENT, reason="no tests/")
+    absent = patch(Verdict.ABSENT, reason="no tests/")
     outcome = Outcome(status(absent), (), inexact=("2.spatch", "1.spatch"))
     left_out, guessed = outcome_notes(outcome)
     assert left_out == "1.spatch left out: no tests/"
@@ -155,7 +161,7 @@ def test_notes() -> None:
 
 
 def test_no_notes() -> None:
-    assert outcome_notes(Outcome(status(patch(V.APPLIES)), ("a.py",))) == []
+    assert outcome_notes(Outcome(status(patch(Verdict.APPLIES)), ("a.py",))) == []
 
 
 def test_mail() -> None:
