@@ -52,7 +52,6 @@ format: $(READY) ## format the code
 	$(BIN)/ruff format
 
 bench: $(READY) ## run the benchmarks and print their tables
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 matrix: $(READY) ## judge the series on every release; writes dist/matrix.html
