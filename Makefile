@@ -35,7 +35,7 @@ graft: $(READY) $(FORK)/.git/HEAD ## make fork/: vLLM with the series as commits
 	@git -C $(FORK) --no-pager diff --stat v$(VLLM) HEAD
 	$(GRAFT) export --series mrv2-async-output -o dist $(FORK)
 
-test: $(READY) ## run every test; the first time installs the engine (7 GB) into the cache
+test: $(READY) ## run every test; the first time installs the engine (6 GB) into the cache
 	$(BIN)/python -m pytest
 
 test-fast: $(READY) ## run the tests that need neither the engine nor the network
