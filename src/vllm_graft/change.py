@@ -15,7 +15,7 @@ from functools import cached_property
 from vllm_graft.errors import PatchError
 from vllm_graft.items import Add, Cut, Drop, Gap, Hint, Item, Keep, Put, Take
 from vllm_graft.match import Matcher
-from vllm_graft.moves import find_moves
+from vllm_graft.moves import Move, find_moves
 from vllm_graft.patchfile import Alternative, Kind, Line, Where
 from vllm_graft.pattern import is_dots, meta_name, parse_expressions
 from vllm_graft.text import code_lines, comments
@@ -112,16 +112,16 @@ class Change:
 
     def _items(self) -> Iterator[Item]:
         before, after = _by_row(self.before), _by_row(self.after)
-        takes = {min(move.taken): move.old for move in self._moves}
-        puts = {min(move.put): move.old for move in self._moves}
+        takes = {min(move.taken): move for move in self._moves}
+        puts = {min(move.put): move for move in self._moves}
         done = -1  # the last row of the logical lines at hand
         for row, line in enumerate(self.lines):
             logical = (after if line.kind == "+" else before).get(row, [])
             column = logical[0].column if logical else _column(line.text)
             if row in takes:
-                yield Take(takes[row], column)
+                yield Take(takes[row].old, column, self._is_bare(takes[row]))
             elif row in puts:
-                yield Put(puts[row], column)
+                yield Put(puts[row].old, column, self._is_bare(puts[row]))
             if row in self._taken or row in self._put or row <= done:
                 continue
             if logical:
@@ -133,6 +133,11 @@ class Change:
                 yield Cut(line.text.strip())
             else:
                 yield Hint(line.text.strip())
+
+    def _is_bare(self, move: Move) -> bool:
+        row = min(move.taken)
+        above = self.lines[row - 1] if row else None
+        return bool(above and above.kind == "-" and above.text.lstrip()[:1] == "#")
 
     def _logical(self, kind: Kind, logical: Sequence[LogicalLine]) -> Iterator[Item]:
         """The items of the logical lines that begin on one row (``if x: y``)."""

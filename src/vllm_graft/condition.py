@@ -11,10 +11,11 @@ from vllm_graft.layout import all_blocks, blocks
 from vllm_graft.match import Matcher
 from vllm_graft.patchfile import Condition, Line, Where
 from vllm_graft.pattern import identifiers
+from vllm_graft.reparse import Edited
 from vllm_graft.scope import find_scopes
+from vllm_graft.splits import Splits
 from vllm_graft.views import View
 
-#: Gives the text of a function, or None where it is not known.
 TextOf = Callable[[ast.AST], "str | None"]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -37,14 +38,9 @@ class Check:
             for lines in (condition.lines, *condition.others)
         ]
 
-    def failure(self, tree: ast.Module, text_of: TextOf) -> str | None:
-        """Why the condition does not hold in a tree, or None where it does.
-
-        Args:
-            tree: The tree to look in.
-            text_of: The text of a function in it, so that functions which lack
-                the pattern's names need not be searched.
-        """
+    def failure(self, edited: Edited, splits: Splits) -> str | None:
+        """Why the condition does not hold in a file, or None where it does."""
+        tree, text_of = edited.tree, edited.text_of
         scopes = find_scopes(tree, [self.condition.scope])
         found = next(
             (
@@ -57,11 +53,17 @@ class Check:
         )
         summary = self.condition.summary
         if self.condition.negated and found is not None:
-            line = getattr(found, "lineno", 0)
+            if edited.changed:  # line numbers are those of neither text
+                return f"not so: {summary} (`{_first_line(found)}` in the result)"
+            line = splits.original(getattr(found, "lineno", 0))
             return f"not so: {summary} (line {line})"
         if not self.condition.negated and found is None:
             return f"not so: {summary}"
         return None
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).split("\n", 1)[0]
 
 
 class _Pattern:

@@ -8,6 +8,7 @@ first split (:mod:`vllm_graft.explode`), and the caller matches again.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 from vllm_graft.change import Change
@@ -111,10 +112,10 @@ class Editor:
         if not self._extents.own_lines(here):
             here = self._whole_line(here)
         if isinstance(item, Take):
-            start = self._extents.comments_above(here.start)
+            start = self._with_comments(item, here)
             self._edits.append(Edit(start, here.end, ""))
             return
-        named = comments(item.named)
+        named = [*comments(item.named), *self._carried]
         kept = [
             comment
             for comment in comments(self.text[here.start : here.end])
@@ -124,6 +125,15 @@ class Editor:
         indent = self._indent_of(here)
         text = "".join(f"{indent}{comment}{newline}" for comment in kept)
         self._edits.append(Edit(here.start, here.end, text))
+
+    def _with_comments(self, item: Take | Put, here: Span) -> int:
+        return here.start if item.bare else self._extents.comments_above(here.start)
+
+    @cached_property
+    def _carried(self) -> list[str]:
+        """The comments in new lines, bound ones included."""
+        new = (item.text for item in self.items if isinstance(item, Add))
+        return [c for text in new for c in comments(self._substitution.apply(text))]
 
     def _whole_line(self, here: Span) -> Span:
         """The line of a dropped piece, if all of the line is dropped.
@@ -256,9 +266,9 @@ class Editor:
 
     def _moved(self, item: Put, indent: str) -> str:
         node = self.match.nodes[id(item.node)]
-        extent = self._extents.of(Take(item.node, item.column))
+        extent = self._extents.of(Take(item.node, item.column, item.bare))
         assert extent is not None
         if not self._extents.own_lines(extent):
             raise SharedLineError(stmt_start(self.source, node))
-        start = self._extents.comments_above(extent.start)
+        start = self._with_comments(item, extent)
         return reindent(self.text[start : extent.end], self._indent_of(extent), indent)

@@ -20,6 +20,7 @@ from vllm_graft.reparse import Edited
 from vllm_graft.results import DONE, HunkResult, Verdict, combine
 from vllm_graft.source import Source, split_lines
 from vllm_graft.splice import LostError, OverlapError, SharedLineError
+from vllm_graft.splits import Splits
 
 _MOST_SPLITS = 50
 
@@ -90,25 +91,26 @@ class CompiledFile:
     def _split_and_evaluate(self, source: Source) -> FileOutcome:
         """Splits shared lines until no edit would tear one apart."""
         current = source
-        splits: list[tuple[int, int]] = []
-        for _ in range(_MOST_SPLITS):
+        splits = Splits()
+        while True:
             try:
-                outcome = self._evaluate(current)
+                outcome = self._evaluate(current, splits)
                 break
             except SharedLineError as shared:
                 line = current.line_number(shared.offset)
+                original = splits.original(line)
                 try:
                     text = explode(current, shared.offset)
                 except LostError:
-                    return self._cannot_split(source, line)
+                    return self._cannot_split(source, original)
+                if len(splits) == _MOST_SPLITS:
+                    return self._cannot_split(source, original)
                 added = len(split_lines(text)) - len(split_lines(current.text))
-                splits.append((line, added))
+                splits.add(line, added)
                 current = current.with_text(text)
-        else:
-            return self._cannot_split(source, splits[-1][0])
         if outcome.text == current.text:
             outcome = replace(outcome, text=source.text)
-        return _with_original_lines(outcome, splits)
+        return outcome
 
     def _cannot_split(self, source: Source, line: int) -> FileOutcome:
         reason = f"line {line} holds several statements that cannot be told apart"
@@ -118,19 +120,19 @@ class CompiledFile:
         )
         return FileOutcome(Verdict.CONFLICT, reason, hunks, source.text)
 
-    def _evaluate(self, source: Source) -> FileOutcome:
-        found = [self._locate(hunk, source) for hunk in self.hunks]
-        found = self._guard(source, found)
+    def _evaluate(self, source: Source, splits: Splits) -> FileOutcome:
+        found = [self._locate(hunk, source, splits) for hunk in self.hunks]
+        found = self._guard(source, splits, found)
         edits = [edit for f in found for edit in f.edits]
         try:
             edited = Edited(source, edits)
         except SourceError as error:
             return self._refuse(source, found, f"the result is {error.message}")
         except OverlapError as overlap:
-            line = source.line_number(overlap.offset)
+            line = splits.original(source.line_number(overlap.offset))
             reason = f"two hunks, or two places of one, change line {line}"
             return self._refuse(source, found, reason)
-        broken = [] if self.reverse else self._broken(edited)
+        broken = [] if self.reverse else self._broken(edited, splits)
         results = [
             self._result(hunk, f, broken)
             for hunk, f in zip(self.hunks, found, strict=True)
@@ -144,13 +146,15 @@ class CompiledFile:
         reason = "; ".join(broken) if verdict is Verdict.CONFLICT else ""
         return FileOutcome(verdict, reason, tuple(results), source.text)
 
-    def _locate(self, hunk: CompiledHunk, source: Source) -> Found:
+    def _locate(self, hunk: CompiledHunk, source: Source, splits: Splits) -> Found:
         try:
-            return hunk.locate(source)
+            return hunk.locate(source, splits)
         except LostError as lost:
             return Found(Verdict.CONFLICT, str(lost))
 
-    def _guard(self, source: Source, found: Sequence[Found]) -> list[Found]:
+    def _guard(
+        self, source: Source, splits: Splits, found: Sequence[Found]
+    ) -> list[Found]:
         """Takes back the hunks whose guard does not hold."""
         if not any(hunk.guards for hunk in self.hunks):
             return list(found)
@@ -167,9 +171,7 @@ class CompiledFile:
         kept = []
         for hunk, f in zip(self.hunks, found, strict=True):
             failures = (
-                check.failure(patched.tree, patched.text_of)
-                for check in hunk.guards
-                if f.edits
+                check.failure(patched, splits) for check in hunk.guards if f.edits
             )
             failure = next(filter(None, failures), None)
             kept.append(
@@ -177,8 +179,8 @@ class CompiledFile:
             )
         return kept
 
-    def _broken(self, edited: Edited) -> list[str]:
-        failures = (check.failure(edited.tree, edited.text_of) for check in self.checks)
+    def _broken(self, edited: Edited, splits: Splits) -> list[str]:
+        failures = (check.failure(edited, splits) for check in self.checks)
         return [f"post-condition {failure}" for failure in failures if failure]
 
     def _result(
@@ -237,19 +239,3 @@ def _missing_newline(source: Source) -> str:
     if not source.text or source.text.endswith(("\n", "\r")):
         return ""
     return source.newline_at(len(source.text))
-
-
-def _with_original_lines(
-    outcome: FileOutcome, splits: Sequence[tuple[int, int]]
-) -> FileOutcome:
-    """Line numbers as they were before shared lines were split."""
-
-    def original(line: int) -> int:
-        for at, added in reversed(splits):
-            line = line - added if line > at + added else min(line, at)
-        return line
-
-    hunks = tuple(
-        replace(hunk, lines=tuple(map(original, hunk.lines))) for hunk in outcome.hunks
-    )
-    return replace(outcome, hunks=hunks)

@@ -36,18 +36,23 @@ class Drop:
 
 @dataclass(frozen=True)
 class Take:
-    """A removed statement whose text goes to a :class:`Put`."""
+    """A removed statement whose text goes to a :class:`Put`.
+
+    The comments directly above go along, unless ``bare``: the patch removes one.
+    """
 
     node: ast.AST
     column: int
+    bare: bool
 
 
 @dataclass(frozen=True)
 class Put:
-    """Where a moved statement goes; ``node`` is the removed one."""
+    """Where a moved statement goes; the rest is that of its :class:`Take`."""
 
     node: ast.AST
     column: int
+    bare: bool
 
 
 @dataclass(frozen=True)

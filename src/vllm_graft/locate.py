@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vllm_graft.change import Change
@@ -19,6 +19,7 @@ from vllm_graft.results import Verdict
 from vllm_graft.scope import find_scopes, nearest_names
 from vllm_graft.source import Source
 from vllm_graft.splice import Edit
+from vllm_graft.splits import Splits
 from vllm_graft.views import View
 
 
@@ -111,8 +112,12 @@ class CompiledHunk:
                     hint="correct the name, or remove the 'where'",
                 )
 
-    def locate(self, source: Source) -> Found:
+    def locate(self, source: Source, splits: Splits) -> Found:
         """Where the hunk stands in a file, and the edits that apply it.
+
+        Args:
+            source: The file, perhaps with shared lines split.
+            splits: Which were split.
 
         Raises:
             SharedLineError: A line must be split before it can be edited.
@@ -128,8 +133,8 @@ class CompiledHunk:
         before, after = self._spots(blocks)
         if self.is_layout:
             before, after = _by_layout(source, before)
-        return self._judge(source, before, after) or Found(
-            None, nearest_miss(source, self.changes, blocks)
+        return self._judge(source, splits, before, after) or Found(
+            None, nearest_miss(source, splits, self.changes, blocks)
         )
 
     def is_applied(self, tree: ast.Module) -> bool:
@@ -170,12 +175,16 @@ class CompiledHunk:
         return before, after
 
     def _judge(
-        self, source: Source, before: Sequence[Spot], after: Sequence[Spot]
+        self,
+        source: Source,
+        splits: Splits,
+        before: Sequence[Spot],
+        after: Sequence[Spot],
     ) -> Found | None:
         least, most = self.hunk.least, self.hunk.most
         todo, done = len(before), len(after)
         editors = [Editor(source, spot.change, spot.match) for spot in before]
-        lines = tuple(sorted(editor.first_line() for editor in editors))
+        lines = _sorted(splits.original(editor.first_line()) for editor in editors)
         if todo and most is not None and todo > most:
             wanted = str(most) if most == least else f"{least} to {most}"
             return Found(
@@ -191,12 +200,17 @@ class CompiledHunk:
             reason = f"applied at {done} of {todo + done} places"
             return Found(Verdict.PARTIAL, reason, lines, edits)
         if not todo and done >= least:
-            return Found(Verdict.APPLIED, "", tuple(sorted({_line(s) for s in after})))
+            there = _sorted(splits.original(_line(spot)) for spot in after)
+            return Found(Verdict.APPLIED, "", there)
         if todo or done:
             return Found(
                 None, f"matches {todo + done} places; the hunk needs at least {least}"
             )
         return None
+
+
+def _sorted(lines: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(lines)))
 
 
 def _spot(change: Change, match: Match, view: View) -> Spot:

@@ -10,13 +10,17 @@ from typing import Any
 from vllm_graft.change import Change
 from vllm_graft.pattern import decode
 from vllm_graft.source import Source
+from vllm_graft.splits import Splits
 from vllm_graft.views import View
 
 _WIDTH = 72
 
 
 def nearest_miss(
-    source: Source, changes: Sequence[Change], blocks: Sequence[list[ast.AST]]
+    source: Source,
+    splits: Splits,
+    changes: Sequence[Change],
+    blocks: Sequence[list[ast.AST]],
 ) -> str:
     """The pattern line that failed after the most had matched, as a sentence."""
     best: tuple[tuple[int, int, float], str] | None = None
@@ -35,7 +39,7 @@ def nearest_miss(
             likeness = SequenceMatcher(None, wanted, found).ratio()
             score = (depth, int(type(pattern) is type(node)), likeness)
             if best is None or score > best[0]:
-                best = score, _describe(source, change.before, pattern, node)
+                best = score, _describe(source, splits, change.before, pattern, node)
     return best[1] if best else "nothing in the scope resembles the pattern"
 
 
@@ -50,7 +54,11 @@ def _first_line(source: Source, node: ast.AST) -> str:
 
 
 def _describe(
-    source: Source, view: View, pattern: ast.AST, node: ast.AST | None
+    source: Source,
+    splits: Splits,
+    view: View,
+    pattern: ast.AST,
+    node: ast.AST | None,
 ) -> str:
     line = view.line_of(pattern)
     wanted = f"line {line.number} of the patch, `{_cut(line.text)}`"
@@ -58,7 +66,8 @@ def _describe(
         return f"{wanted}, has no counterpart: the block ends before it"
     where: Any = getattr(node, "pattern", node)  # a match_case has no position
     text = _first_line(source, node)
-    return f"{wanted}, does not match line {where.lineno}, `{_cut(text)}`"
+    number = splits.original(where.lineno)
+    return f"{wanted}, does not match line {number}, `{_cut(text)}`"
 
 
 def _cut(text: str) -> str:

@@ -30,6 +30,7 @@ class Edited:
 
     def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
         self._source = source
+        self.changed = bool(edits)
         self._new: dict[int, str] | None = {}
         self.text = splice(source.text, edits) if edits else source.text
         self.tree = self._parse(edits) if edits else source.tree

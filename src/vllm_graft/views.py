@@ -139,7 +139,7 @@ class View:
             PatchError: One is only a part of a name.
         """
         names: dict[str, int] = {}
-        for row, node in self._nodes():
+        for row, node in (*self._nodes(), *self._bound_by_limits()):
             for identifier in own_names(node):
                 name = meta_name(identifier)
                 if name:
@@ -166,6 +166,11 @@ class View:
                 isinstance(node, ast.arg) and is_dots(node)
             ):
                 yield row, "an ellipsis among arguments"
+
+    def _bound_by_limits(self) -> Iterator[tuple[int, ast.AST]]:
+        for row, limit in self.limits.items():
+            for expression in limit.having:
+                yield from ((row, node) for node in ast.walk(expression))
 
     def _nodes(self) -> Iterator[tuple[int, ast.AST]]:
         for statement in self.statements:
