@@ -205,8 +205,8 @@ def prefix(llm: LLM) -> Any:
 
 def preempt(llm: LLM) -> Any:
     """More requests than the KV cache holds, so that some are preempted."""
-    params = SamplingParams(temperature=0, max_tokens=20, ignore_eos=True)
-    return run(llm, [prompt(80 + 3 * i, 10 + i) for i in range(8)], params)
+    params = SamplingParams(temperature=0, max_tokens=12, ignore_eos=True)
+    return run(llm, [prompt(88 + i, 10 + i) for i in range(8)], params)
 
 
 def embed(llm: LLM) -> Any:
