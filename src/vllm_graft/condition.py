@@ -86,7 +86,11 @@ class _Pattern:
         self._expression = None
         if isinstance(first, ast.Expr) and len(view.statements) == 1:
             self._expression = first.value
-        self._names = identifiers(first)
+        self._names = {
+            name
+            for node in (*view.statements, *view.required())
+            for name in identifiers(node)
+        }
 
     def find(self, scope: ast.AST, text_of: TextOf) -> Iterator[ast.AST]:
         """Where the pattern occurs in a scope."""
@@ -94,20 +98,31 @@ class _Pattern:
             for region in self._regions(scope, text_of):
                 yield from self._matcher.search(self._expression, region)
             return
-        for block in all_blocks(scope):
+        for block in self._blocks(scope, text_of):
             for match in self._matcher.find(block):
                 yield match.block.nodes[0]
+
+    def _blocks(self, node: ast.AST, text_of: TextOf) -> Iterator[list[ast.AST]]:
+        """The blocks of a scope that can hold the statements."""
+        if isinstance(node, _FUNCTIONS):
+            if self._may_be_in(text_of(node)):
+                yield from all_blocks(node)
+            return
+        for name, block in blocks(node):
+            if name in ("body", "orelse", "finalbody"):
+                yield block
+            for child in block:
+                yield from self._blocks(child, text_of)
+
+    def _may_be_in(self, text: str | None) -> bool:
+        # Python reads other spellings of non-ASCII letters as the same name.
+        unsure = text is None or not text.isascii()
+        return unsure or all(name in text for name in self._names)  # type: ignore[operator]
 
     def _regions(self, node: ast.AST, text_of: TextOf) -> Iterator[ast.AST]:
         """The parts of a scope that can hold the expression."""
         if isinstance(node, _FUNCTIONS):
-            text = text_of(node)
-            # Python reads other spellings of non-ASCII letters as the same name.
-            if (
-                text is None
-                or not text.isascii()
-                or all(name in text for name in self._names)
-            ):
+            if self._may_be_in(text_of(node)):
                 yield node
             return
         inner = list(blocks(node))

@@ -18,7 +18,7 @@ from typing import Final
 from vllm_graft.source import Source
 
 BLOCKS: Final = ("body", "handlers", "cases", "orelse", "finalbody")
-_COMPOUND: Final = (
+_COMPOUND: Final = {
     ast.Module,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -34,7 +34,7 @@ _COMPOUND: Final = (
     ast.Match,
     ast.match_case,
     *([ast.TryStar] if hasattr(ast, "TryStar") else []),  # Python 3.11
-)
+}
 _CODE = re.compile(r"#[^\r\n]*|[^\s\\]")
 
 
@@ -60,7 +60,7 @@ class Part:
 
 def blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
     """The statement lists of a node, in source order."""
-    if isinstance(node, _COMPOUND):
+    if type(node) in _COMPOUND:
         for name in BLOCKS:
             block = getattr(node, name, None)
             if block:

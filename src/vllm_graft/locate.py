@@ -12,7 +12,7 @@ from vllm_graft.edit import Editor
 from vllm_graft.errors import PatchError
 from vllm_graft.layout import all_blocks, statements
 from vllm_graft.layout_state import LayoutState, layout_state
-from vllm_graft.match import Match
+from vllm_graft.match import Match, kinds_of
 from vllm_graft.miss import nearest_miss
 from vllm_graft.patchfile import Alternative, Hunk
 from vllm_graft.results import Verdict
@@ -157,13 +157,15 @@ class CompiledHunk:
         """
         before: list[Spot] = []
         after: list[Spot] = []
+        kinds = [kinds_of(block) for block in blocks]
         for change in self.changes:
             for spots, view in ((before, change.before), (after, change.after)):
                 matcher = change.matcher(view)
-                for match in (m for block in blocks for m in matcher.find(block)):
-                    spot = _spot(change, match, view)
-                    if not any(map(spot.repeats, spots)):
-                        spots.append(spot)
+                for block, kind in zip(blocks, kinds, strict=True):
+                    for match in matcher.find(block, kind):
+                        spot = _spot(change, match, view)
+                        if not any(map(spot.repeats, spots)):
+                            spots.append(spot)
         if self.is_layout:
             return before, after
         before = [

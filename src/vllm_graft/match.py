@@ -6,13 +6,13 @@ Statements backtrack: an ellipsis tries the shortest run first.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from vllm_graft.layout import BLOCKS, blocks
 from vllm_graft.limit import NO_LIMIT, Limit
-from vllm_graft.pattern import is_dots
+from vllm_graft.pattern import is_dots, meta_name
 from vllm_graft.unify import Unifier, fields
 
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -54,6 +54,24 @@ class Match:
     block: Run
 
 
+def kinds_of(statements: Iterable[ast.AST]) -> frozenset[object]:
+    """What kinds of statements a block has: a pattern's kinds must be among them.
+
+    Returns and assignments are told apart by the kind of their value too.
+    """
+    found: set[object] = set()
+    for statement in statements:
+        kind = type(statement)
+        if kind is ast.AnnAssign:
+            kind = ast.Assign  # see _comparable
+        found.add(kind)
+        if kind is ast.Return or kind is ast.Assign:
+            value = statement.value  # type: ignore[attr-defined]
+            if not isinstance(value, ast.Name) or meta_name(value.id) is None:
+                found.add((kind, type(value)))
+    return frozenset(found)
+
+
 def _comparable(pattern: ast.AST, node: ast.AST) -> bool:
     """Whether a statement is of a kind that a pattern can match.
 
@@ -93,6 +111,7 @@ class Matcher(Unifier):
         while items and self._says_nothing(items[-1]):
             del items[-1]
         self.pattern = items
+        self._kinds = kinds_of(item for item in items if not is_dots(item))
         self._nodes: dict[int, ast.AST] = {}
         self._runs: dict[int, Run] = {}
         self.misses: list[tuple[int, ast.AST, ast.AST | None]] | None = None
@@ -101,9 +120,16 @@ class Matcher(Unifier):
         """Whether a node, at the edge of the pattern, is an ellipsis over anything."""
         return is_dots(node) and self._limit(node) == NO_LIMIT
 
-    def find(self, block: Sequence[ast.AST]) -> Iterator[Match]:
-        """The matches in one block, at most one for each start."""
-        if not self.pattern:
+    def find(
+        self, block: Sequence[ast.AST], kinds: frozenset[object] | None = None
+    ) -> Iterator[Match]:
+        """The matches in one block, at most one for each start.
+
+        Args:
+            block: The block.
+            kinds: :func:`kinds_of` it, where it is known, to save time.
+        """
+        if not self.pattern or (kinds is not None and not self._kinds <= kinds):
             return
         first = self.pattern[0]
         for start, node in enumerate(block):

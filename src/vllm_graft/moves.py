@@ -1,4 +1,8 @@
-"""Finds the statements that a hunk moves: the same ones on - lines and + lines."""
+"""Finds the statements that a hunk moves: the same ones on - lines and + lines.
+
+The same, to the letter: where the patch writes a statement in another layout or with
+other comments, it is to be written so.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from dataclasses import dataclass
 
 from vllm_graft.patchfile import Kind
 from vllm_graft.pattern import is_dots
+from vllm_graft.text import indentation, reindent
 from vllm_graft.views import View, Views
 
 
@@ -30,12 +35,14 @@ class Move:
 
 def find_moves(views: Views) -> Iterator[Move]:
     """The moves, in the order of their new places. Inner ones move with the outer."""
-    removed = [(s, r, ast.dump(s)) for s, r in _changed(views, views.before, "-")]
+    removed = [
+        (s, r, _letters(views, r)) for s, r in _changed(views, views.before, "-")
+    ]
     done: set[int] = set()
     for added, rows in _changed(views, views.after, "+"):
         if not removed or rows & done:
             continue
-        wanted = ast.dump(added)
+        wanted = _letters(views, rows)
         twin = next((one for one in removed if one[2] == wanted), None)
         if twin is not None:
             yield Move(twin[0], added, twin[1], rows)
@@ -61,6 +68,12 @@ def _changed(
             )
             if kinds == {kind} and alone and not is_dots(statement):
                 yield statement, rows
+
+
+def _letters(views: Views, rows: frozenset[int]) -> str:
+    """The text of some rows, whatever their indentation."""
+    text = "\n".join(views.lines[row].text.rstrip() for row in sorted(rows))
+    return reindent(text, indentation(text), "")
 
 
 def _rows(view: View, statement: ast.AST) -> Iterator[int]:

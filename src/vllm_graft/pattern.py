@@ -45,13 +45,14 @@ def is_whole_name(identifier: str) -> bool:
 
 def is_dots(node: ast.AST) -> bool:
     """Whether a pattern node is an ellipsis over any run of its siblings."""
-    if isinstance(node, ast.Expr):
-        node = node.value
-    elif isinstance(node, ast.ExceptHandler):
-        node = node.type or node
-    elif isinstance(node, ast.arg):
-        return node.arg.startswith(_DOTS)
-    return isinstance(node, ast.Constant) and node.value is ...
+    kind = type(node)
+    if kind is ast.Constant:
+        return node.value is ...  # type: ignore[attr-defined]
+    if kind is ast.Expr:
+        return is_dots(node.value)  # type: ignore[attr-defined]
+    if isinstance(node, ast.ExceptHandler):
+        return node.type is not None and is_dots(node.type)
+    return isinstance(node, ast.arg) and node.arg.startswith(_DOTS)
 
 
 def encode(text: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from vllm_graft.layout import blocks, stmt_start
+from vllm_graft.layout import blocks, statements, stmt_start
 from vllm_graft.source import Source, parse
 from vllm_graft.splice import Edit, splice
 
@@ -31,7 +31,7 @@ class Edited:
     def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
         self._source = source
         self.changed = bool(edits)
-        self._new: dict[int, str] | None = {}
+        self._new: dict[int, str | None] | None = {}
         self.text = splice(source.text, edits) if edits else source.text
         self.tree = self._parse(edits) if edits else source.tree
 
@@ -39,16 +39,15 @@ class Edited:
         """The text of a function in the tree, or None where it is not known."""
         if self._new is None:
             return None
-        new = self._new.get(id(function))
-        if new is None:
+        if id(function) not in self._new:
             start, end = _lines(self._source, function)
-            new = self._source.text[start:end]
-        return new
+            return self._source.text[start:end]
+        return self._new[id(function)]
 
     def _parse(self, edits: Sequence[Edit]) -> ast.Module:
         source = self._source
         replaced: dict[int, ast.AST] = {}
-        texts: dict[int, str] = {}
+        texts: dict[int, str | None] = {}
         pending = list(edits)
         while pending:
             function = _enclosing(source, source.tree, pending[0])
@@ -59,12 +58,18 @@ class Edited:
                 self._new = None
                 return source.with_text(self.text).tree
             replaced[id(function)], text = parsed
+            # Positions below it are those of its own text.
+            texts.update((id(inner), None) for inner in _inner(replaced[id(function)]))
             texts[id(replaced[id(function)])] = text
             pending = [edit for edit in pending if edit not in mine]
         tree = _copy(source.tree, replaced)
         assert isinstance(tree, ast.Module)
         self._new = texts
         return tree
+
+
+def _inner(function: ast.AST) -> Iterator[ast.AST]:
+    return (node for node in statements(function) if isinstance(node, _FUNCTIONS))
 
 
 def _lines(source: Source, node: ast.AST) -> tuple[int, int]:

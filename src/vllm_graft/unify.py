@@ -7,7 +7,7 @@ arguments, which is all that patches need and keeps matching linear in practice.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from vllm_graft.pattern import ANONYMOUS, is_dots, meta_name
@@ -47,6 +47,14 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
+def _read(node: ast.AST) -> ast.expr | None:
+    """The expression that a node reads, or None."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    is_load = isinstance(getattr(node, "ctx", _LOAD), ast.Load)
+    return node if is_load and isinstance(node, ast.expr) else None
+
+
 class Unifier:
     """The bindings of one attempt at a match.
 
@@ -57,6 +65,11 @@ class Unifier:
     def __init__(self, choices: Mapping[str, Sequence[ast.expr]] | None = None) -> None:
         self._choices = choices or {}
         self._bindings: dict[str, ast.AST | str] = {}
+        self._special: Mapping[type, Callable[[Any, Any], bool]] = {
+            ast.arguments: self._arguments,
+            ast.arg: self._argument,
+            ast.Call: self._call,
+        }
 
     def search(self, expression: ast.expr, node: ast.AST) -> Iterator[ast.AST]:
         """The expressions below ``node`` that ``expression`` matches.
@@ -64,13 +77,15 @@ class Unifier:
         A name, attribute or subscript counts where it is read (``x += 1`` reads
         ``x``), not where it is assigned or deleted.
         """
+        kind = type(expression)
+        is_any = kind is ast.Name and meta_name(expression.id) is not None  # type: ignore[attr-defined]
         for candidate in ast.walk(node):
-            read = candidate
-            if isinstance(candidate, ast.AugAssign):
-                read = candidate.target
-            elif not isinstance(getattr(candidate, "ctx", _LOAD), ast.Load):
+            if type(candidate) is not kind and not (
+                is_any or isinstance(candidate, ast.AugAssign)
+            ):
                 continue
-            if isinstance(read, ast.expr):
+            read = _read(candidate)
+            if read is not None:
                 saved = dict(self._bindings)
                 try:
                     if self._node(expression, read):
@@ -89,21 +104,19 @@ class Unifier:
         return type(pattern) is type(value) and pattern == value
 
     def _node(self, pattern: ast.AST, node: ast.AST) -> bool:
-        if isinstance(pattern, ast.Name):
-            name = meta_name(pattern.id)
+        kind = type(pattern)
+        if kind is ast.Name:
+            name = meta_name(pattern.id)  # type: ignore[attr-defined]
             if name is not None:
                 # `*args` is a part of a call or display, not an expression.
                 is_expression = isinstance(node, ast.expr)
                 is_starred = isinstance(node, ast.Starred)
                 return is_expression and not is_starred and self._bind(name, node)
-        if type(pattern) is not type(node):
+        if kind is not type(node):
             return False
-        if isinstance(pattern, ast.arguments):
-            return self._arguments(pattern, node)
-        if isinstance(pattern, ast.arg):
-            return self._argument(pattern, node)
-        if isinstance(pattern, ast.Call):
-            return self._call(pattern, node)
+        special = self._special.get(kind)
+        if special is not None:
+            return special(pattern, node)
         return all(
             self._value(getattr(pattern, name), getattr(node, name, None))
             for name in fields(pattern)
@@ -144,8 +157,7 @@ class Unifier:
             and self._list(pattern, i + 1, items, j + 1, dots=dots)
         )
 
-    def _call(self, pattern: ast.Call, node: ast.AST) -> bool:
-        assert isinstance(node, ast.Call)
+    def _call(self, pattern: ast.Call, node: ast.Call) -> bool:
         return (
             self._node(pattern.func, node.func)
             and self._list(pattern.args, 0, node.args, 0, dots=True)
@@ -167,8 +179,7 @@ class Unifier:
             rest.remove(found)
         return not rest or any(map(is_dots, positional))
 
-    def _arguments(self, pattern: ast.arguments, node: ast.AST) -> bool:
-        assert isinstance(node, ast.arguments)
+    def _arguments(self, pattern: ast.arguments, node: ast.arguments) -> bool:
         mine = _parameters(pattern)
         if not any(is_dots(argument) for argument, _ in mine):
             return all(
@@ -192,9 +203,8 @@ class Unifier:
         self._bindings = saved
         return False
 
-    def _argument(self, pattern: ast.arg, node: ast.AST) -> bool:
+    def _argument(self, pattern: ast.arg, node: ast.arg) -> bool:
         """A parameter; an annotation that the pattern leaves out may be there."""
-        assert isinstance(node, ast.arg)
         return self._value(pattern.arg, node.arg) and (
             pattern.annotation is None
             or self._value(pattern.annotation, node.annotation)

@@ -167,6 +167,10 @@ class View:
             ):
                 yield row, "an ellipsis among arguments"
 
+    def required(self) -> list[ast.expr]:
+        """What ellipses ask for."""
+        return [wanted for limit in self.limits.values() for wanted in limit.having]
+
     def _bound_by_limits(self) -> Iterator[tuple[int, ast.AST]]:
         for row, limit in self.limits.items():
             for expression in limit.having:
