@@ -1,0 +1,4 @@
+def f():
+    x: list[int] = []  # all
+    y: int
+    x = 2

@@ -1,0 +1,4 @@
+def f():
+    a = get()
+    check(a)
+    return a

@@ -1,0 +1,3 @@
+def f():
+    a = get()
+    return a

@@ -1,0 +1,7 @@
+def f():
+    if x:
+        a()
+        last()
+        return
+    a()
+    more()

@@ -1,0 +1,6 @@
+def f():
+    if x:
+        a()
+        return
+    a()
+    more()

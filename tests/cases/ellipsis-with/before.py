@@ -1,0 +1,8 @@
+def f():
+    start()
+    with lock:
+        if x:
+            send(msg)
+    end()
+    start()
+    end()

@@ -1,0 +1,4 @@
+def f():
+    # mine
+    call(one, two)
+    return 1

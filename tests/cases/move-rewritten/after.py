@@ -1,0 +1,8 @@
+def f():
+    # mine
+    with lock:
+        call(
+            one,
+            two,
+        )
+    return 1

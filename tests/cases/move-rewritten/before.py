@@ -1,0 +1,3 @@
+def f():
+    call(one, two)  # mine
+    return 1
