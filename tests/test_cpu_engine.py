@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from engine import matrix
-from engine.session import run_driver, tiny_models
+from engine.session import run_driver
+from vllm_graft.proof.configurations import configurations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,19 +31,21 @@ SHOWS = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Every configuration of this file, run by one process."""
-    models = tiny_models()
-    held = [c for c in matrix.configurations(models) if c["name"] == "held-uni-async"]
-    clean = [one(models, f"clean-{mode}", mode) for mode in MODES]
-    again = [one(models, "again", "async")]
-    faulty = [one(models, f"{f}-{mode}", mode, fault=f) for f, mode in SHOWS]
+    held = [c for c in configurations("cpu") if c["name"] == "held-uni-async"]
+    clean = [one(f"clean-{mode}", mode) for mode in MODES]
+    again = [one("again", "async")]
+    faulty = [
+        one(f"{fault}-{mode}", mode, fault=("engine.faults", fault))
+        for fault, mode in SHOWS
+    ]
     folder: Path = tmp_path_factory.mktemp("engine")
     return run_driver([*clean, *again, *held, *faulty], folder)
 
 
-def one(models: dict[str, str], name: str, mode: str, **more: str) -> dict[str, Any]:
+def one(name: str, mode: str, **more: Any) -> dict[str, Any]:
     return {
         "name": name,
-        "model": models["llama"],
+        "model": "llama",
         "executor": "uni",
         "asynchronous": mode == "async",
         "workloads": ["greedy"] if more else ["greedy", "logprobs", "structured"],

@@ -93,4 +93,11 @@ def freed_source() -> Any:
     return _replaced(AsyncOutput, "__init__", make)
 
 
-FAULTS = {fault.__name__: fault for fault in (no_wait, reused_buffer, freed_source)}
+_FAULTS = {fault.__name__: fault for fault in (no_wait, reused_buffer, freed_source)}
+
+
+@contextmanager
+def inject(name: str, engine: Any) -> Iterator[None]:
+    """Put an error in, as the driver's ``fault`` names it; bounds the engine too."""
+    with _FAULTS[name](), at_most(100, engine):
+        yield

@@ -5,35 +5,24 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.interpreter import engine_python
-from engine.matrix import HERE, driver_environment
-from vllm_graft.cache import cache_dir
+from vllm_graft import cpu
+from vllm_graft.proof.configurations import driver_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-KINDS = ("llama", "eagle")
+HERE = Path(__file__).resolve().parent
 
 
-def tiny_models() -> dict[str, str]:
-    """The folders of the tiny models by kind, made in the cache if need be."""
-    root = cache_dir("models")
-    done = subprocess.run(
-        [engine_python(), "-m", "engine.models", root, *KINDS],
-        env={**os.environ, "PYTHONPATH": str(HERE.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    if done.returncode:
-        raise RuntimeError(f"the tiny models could not be made\n{done.stderr}")
-    found: dict[str, str] = json.loads(done.stdout)
-    # An embedding model is the same weights, asked for its last hidden state.
-    return {**found, "embed": found["llama"]}
+def engine_environment() -> dict[str, str]:
+    """The environment of a driver process on a CPU; it finds this package too."""
+    env = driver_environment(cpu.environment(os.environ))
+    env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], str(HERE.parent)])
+    return env
 
 
 def run_driver(
@@ -45,9 +34,9 @@ def run_driver(
     """Run configurations in one driver process; its results by name.
 
     Args:
-        configs: See ``engine.driver``.
+        configs: See ``vllm_graft.proof.driver``.
         folder: Where the files of the exchange and the log go.
-        env: The environment, by default ``engine.matrix.driver_environment()``.
+        env: The environment, by default ``engine_environment()``.
         timeout: Seconds after which the driver is killed.
 
     Raises:
@@ -58,8 +47,8 @@ def run_driver(
     config.write_text(json.dumps(list(configs)))
     with (folder / "log").open("w") as log:
         done = subprocess.run(
-            [engine_python(), "-m", "engine.driver", config, result],
-            env=driver_environment() if env is None else dict(env),
+            [engine_python(), "-m", "vllm_graft.proof.driver", config, result],
+            env=engine_environment() if env is None else dict(env),
             stdout=log,
             stderr=subprocess.STDOUT,
             check=False,

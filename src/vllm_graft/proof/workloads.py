@@ -213,10 +213,8 @@ def embed(llm: LLM) -> Any:
     """Embeddings; long prompts take several steps whose rows are not valid yet."""
     lengths = [3, 150, 17, 97, 64, 65, 1, 128]
     inputs = [{"prompt_token_ids": prompt(n, 20 + n)} for n in lengths]
-    return [
-        [float(x).hex() for x in output.outputs.embedding]
-        for output in llm.embed(inputs, use_tqdm=False)
-    ]
+    outputs = llm.embed(inputs, use_tqdm=False)
+    return [[float(x).hex() for x in one.outputs.embedding] for one in outputs]
 
 
 WORKLOADS: dict[str, Callable[[LLM], Any]] = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -114,7 +113,7 @@ def _write_tokenizer(folder: Path) -> None:
     words += ["yes", "no", "true", "false", "null", "name"]
     words += [f"w{i}" for i in range(VOCABULARY - len(words))]
     vocabulary = {word: i for i, word in enumerate(words)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {
@@ -160,8 +159,3 @@ def make(kind: str, root: Path, *, seed: int = 0) -> Path:
     except OSError:  # another process was faster
         shutil.rmtree(building)
     return folder
-
-
-if __name__ == "__main__":
-    ROOT = Path(sys.argv[1])
-    print(json.dumps({kind: str(make(kind, ROOT)) for kind in sys.argv[2:]}))  # noqa: T201
