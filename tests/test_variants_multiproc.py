@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from miniatures import Miniature, Output, Variant, read_variants
+from drifted import Miniature, Output, Variant, read_variants
 
 FRAME = """
 class Lock:
