@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from vllm_graft.condition import Check
 from vllm_graft.errors import PatchError, SourceError
@@ -25,8 +25,7 @@ from vllm_graft.splits import Splits
 _MOST_SPLITS = 50
 
 
-@dataclass(frozen=True)
-class FileOutcome:
+class FileOutcome(NamedTuple):
     """What a file patch does to one file.
 
     Args:
@@ -85,8 +84,8 @@ class CompiledFile:
                 hint="the file is not ordinary Python source",
             ) from error
         if outcome.text == whole.text:
-            return replace(outcome, text=source.text)
-        return replace(outcome, text=outcome.text.removesuffix(ending))
+            return outcome._replace(text=source.text)
+        return outcome._replace(text=outcome.text.removesuffix(ending))
 
     def _split_and_evaluate(self, source: Source) -> FileOutcome:
         """Splits shared lines until no edit would tear one apart."""
@@ -109,7 +108,7 @@ class CompiledFile:
                 splits.add(line, added)
                 current = current.with_text(text)
         if outcome.text == current.text:
-            outcome = replace(outcome, text=source.text)
+            outcome = outcome._replace(text=source.text)
         return outcome
 
     def _cannot_split(self, source: Source, line: int) -> FileOutcome:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vllm_graft.patchfile import Line
 from vllm_graft.views import LogicalLine
 
 
-@dataclass(frozen=True)
-class Keep:
+class Keep(NamedTuple):
     """A context line: matched, not touched."""
 
     line: LogicalLine
@@ -21,8 +20,7 @@ class Keep:
         return self.line.column
 
 
-@dataclass(frozen=True)
-class Drop:
+class Drop(NamedTuple):
     """A removed logical line; ``named`` is its text in the patch."""
 
     line: LogicalLine
@@ -34,8 +32,7 @@ class Drop:
         return self.line.column
 
 
-@dataclass(frozen=True)
-class Take:
+class Take(NamedTuple):
     """A removed statement whose text goes to a :class:`Put`.
 
     The comments directly above go along, unless ``bare``: the patch removes one.
@@ -46,8 +43,7 @@ class Take:
     bare: bool
 
 
-@dataclass(frozen=True)
-class Put:
+class Put(NamedTuple):
     """Where a moved statement goes; the rest is that of its :class:`Take`."""
 
     node: ast.AST
@@ -55,23 +51,20 @@ class Put:
     bare: bool
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """A statement ellipsis."""
 
     node: ast.AST
     column: int
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """A removed blank line (no text) or comment line."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Hint:
+class Hint(NamedTuple):
     """A blank line (no text) or comment line of the context.
 
     It need not be there; where it is, it tells where beside it new lines go.
@@ -80,8 +73,7 @@ class Hint:
     text: str
 
 
-@dataclass(frozen=True)
-class Add:
+class Add(NamedTuple):
     """An added logical line, comment or blank line, as the patch writes it."""
 
     lines: tuple[Line, ...]

@@ -12,8 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from vllm_graft.source import Source
 
@@ -38,16 +37,14 @@ _COMPOUND: Final = {
 _CODE = re.compile(r"#[^\r\n]*|[^\s\\]")
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Half-open character range of one logical line, colon included."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One logical line of the tree: a node, and which of its lines.
 
     ``name`` is ``head`` (the statement itself or its first header), ``else``,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vllm_graft.change import Change
 from vllm_graft.condition import Check
@@ -23,8 +23,7 @@ from vllm_graft.splits import Splits
 from vllm_graft.views import View
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """One match of one view.
 
     Args:
@@ -57,8 +56,7 @@ class Spot:
         return bool(self.key & other.inside or other.key & self.inside)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The outcome for one hunk before conditions are considered."""
 
     verdict: Verdict | None

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from vllm_graft.layout import BLOCKS, blocks
 from vllm_graft.limit import NO_LIMIT, Limit
@@ -22,8 +21,7 @@ _MAY_LACK: Final = ("decorator_list", "returns", "type_params")
 LimitOf = Callable[[ast.AST], Limit]
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The siblings under an ellipsis: ``items[start:stop]``."""
 
     items: Sequence[ast.AST]
@@ -36,8 +34,7 @@ class Run:
         return self.items[self.start : self.stop]
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """One place where a pattern matches.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vllm_graft.patchfile import Kind
 from vllm_graft.pattern import is_dots
@@ -16,8 +16,7 @@ from vllm_graft.text import indentation, reindent
 from vllm_graft.views import View, Views
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """One statement that moves.
 
     Args:

@@ -7,16 +7,14 @@ it; ``str(patch)`` gives back the text that was read, byte for byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal[" ", "-", "+", "#"]
 _SWAP: Final[dict[Kind, Kind]] = {"-": "+", "+": "-", " ": " ", "#": "#"}
 DEV_NULL: Final = "/dev/null"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line of a hunk.
 
     Args:
@@ -29,18 +27,17 @@ class Line:
     kind: Kind
     text: str
     number: int
-    bare: bool = field(default=False, compare=False)  # an empty line without " "
+    bare: bool = False  # an empty line without " "
 
     def __str__(self) -> str:
         return "" if self.bare else self.kind + self.text
 
     def reversed(self) -> Line:
         """The line as the reverse patch has it."""
-        return replace(self, kind=_SWAP[self.kind])
+        return self._replace(kind=_SWAP[self.kind])
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(NamedTuple):
     """``where $NAME in EXPRESSION, …``: what a metavariable may bind."""
 
     name: str
@@ -51,8 +48,7 @@ class Where:
         return f"where ${self.name} in {self.choices}"
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """``ensure SCOPE has [no] PATTERN`` or ``when SCOPE has [no] PATTERN``.
 
     Args:
@@ -90,8 +86,7 @@ class Condition:
         return f"{self.scope} has{' no' if self.negated else ''} `{pattern}`"
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(NamedTuple):
     """One way to write a hunk: its lines, with the header line above them.
 
     Args:
@@ -104,12 +99,12 @@ class Alternative:
     header: str
     lines: tuple[Line, ...]
     number: int
-    origin: tuple[Line, ...] | None = field(default=None, compare=False, repr=False)
+    origin: tuple[Line, ...] | None = None
 
     def reversed(self) -> Alternative:
         """The alternative with its views swapped, removals first."""
         if self.origin is not None:
-            return replace(self, lines=self.origin, origin=None)
+            return self._replace(lines=self.origin, origin=None)
         lines: list[Line] = []
         block: list[Line] = []
         for line in (*map(Line.reversed, self.lines), None):
@@ -120,14 +115,13 @@ class Alternative:
             block.clear()
             if line is not None:
                 lines.append(line)
-        return replace(self, lines=tuple(lines), origin=self.lines)
+        return self._replace(lines=tuple(lines), origin=self.lines)
 
     def __str__(self) -> str:
         return "\n".join([self.header, *map(str, self.lines)])
 
 
-@dataclass(frozen=True)
-class Hunk:
+class Hunk(NamedTuple):
     """A change at one place, or at ``least`` to ``most`` like places.
 
     Args:
@@ -162,8 +156,8 @@ class Hunk:
 
     def reversed(self) -> Hunk:
         """The hunk that undoes this one."""
-        return replace(
-            self, alternatives=tuple(a.reversed() for a in self.alternatives)
+        return self._replace(
+            alternatives=tuple(a.reversed() for a in self.alternatives)
         )
 
     def __str__(self) -> str:
@@ -173,8 +167,7 @@ class Hunk:
         return "\n".join([head, *directives, *([rest] if newline else []), *others])
 
 
-@dataclass(frozen=True)
-class FilePatch:
+class FilePatch(NamedTuple):
     """The changes to one file.
 
     Args:
@@ -202,7 +195,7 @@ class FilePatch:
     def reversed(self) -> FilePatch:
         """The changes that undo these."""
         hunks = tuple(hunk.reversed() for hunk in self.hunks)
-        return replace(self, old=self.new, new=self.old, hunks=hunks)
+        return self._replace(old=self.new, new=self.old, hunks=hunks)
 
     def __str__(self) -> str:
         old = f"a/{self.old}" if self.old else DEV_NULL
@@ -211,8 +204,7 @@ class FilePatch:
         return "\n".join([*head, *map(str, self.conditions), *map(str, self.hunks)])
 
 
-@dataclass(frozen=True)
-class Patch:
+class Patch(NamedTuple):
     """One semantic patch: one commit.
 
     Args:
@@ -258,7 +250,7 @@ class Patch:
     def reversed(self) -> Patch:
         """The patch with its views swapped: to revert is to apply this."""
         files = tuple(file.reversed() for file in self.files)
-        return replace(self, files=files, reverse=not self.reverse)
+        return self._replace(files=files, reverse=not self.reverse)
 
     def __str__(self) -> str:
         head = "".join(f"{name}: {value}\n" for name, value in self.headers)

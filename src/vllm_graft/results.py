@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 
 class Verdict(str, Enum):
@@ -37,8 +36,7 @@ GOOD: Final = frozenset(
 DONE: Final = frozenset({Verdict.APPLIED, Verdict.SUPERSEDED})
 
 
-@dataclass(frozen=True)
-class HunkResult:
+class HunkResult(NamedTuple):
     """One hunk on one file.
 
     Args:
@@ -65,8 +63,7 @@ class HunkResult:
         }
 
 
-@dataclass(frozen=True)
-class PatchResult:
+class PatchResult(NamedTuple):
     """One patch on one tree.
 
     Args:
@@ -102,8 +99,7 @@ class PatchResult:
         }
 
 
-@dataclass(frozen=True)
-class SeriesResult:
+class SeriesResult(NamedTuple):
     """One series on one tree, each patch on the result of those before it."""
 
     name: str
@@ -135,8 +131,7 @@ class SeriesResult:
         }
 
 
-@dataclass(frozen=True)
-class TreeStatus:
+class TreeStatus(NamedTuple):
     """All series on one tree.
 
     Args:
@@ -146,7 +141,7 @@ class TreeStatus:
 
     tree: str
     vllm_version: str | None
-    series: tuple[SeriesResult, ...] = field(default=())
+    series: tuple[SeriesResult, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class SharedLineError(Exception):
@@ -29,8 +29,7 @@ class OverlapError(Exception):
         self.offset = offset
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """Replaces ``[start, end)`` of the text."""
 
     start: int

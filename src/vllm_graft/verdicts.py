@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,8 +98,16 @@ def _load(store: Path, key: str) -> tuple[SeriesResult, ...] | None:
 
 
 def _save(store: Path, key: str, series: Iterable[SeriesResult]) -> None:
-    body = json.dumps([asdict(one) for one in series], separators=(",", ":")).encode()
+    body = json.dumps([_plain(one) for one in series], separators=(",", ":")).encode()
     write_atomic(store, f"{key} {_sha256(body)}\n".encode() + body)
+
+
+def _plain(series: SeriesResult) -> dict[str, Any]:
+    patches = [
+        {**patch._asdict(), "hunks": [hunk._asdict() for hunk in patch.hunks]}
+        for patch in series.patches
+    ]
+    return {"name": series.name, "patches": patches}
 
 
 def _series(data: dict[str, Any]) -> SeriesResult:

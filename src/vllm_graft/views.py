@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from vllm_graft.errors import PatchError, SourceError
 from vllm_graft.layout import Part, all_blocks, parts, span
@@ -28,8 +27,7 @@ from vllm_graft.source import Source
 _LIMITED: Final = re.compile(r"(\s*\.\.\.)( with .+?)?( without .+)?")
 
 
-@dataclass(frozen=True)
-class LogicalLine:
+class LogicalLine(NamedTuple):
     """A logical line of a view, and the hunk lines it stands on."""
 
     part: Part
@@ -37,7 +35,6 @@ class LogicalLine:
     column: int
 
 
-@dataclass
 class View:
     """One view of an alternative, or the pattern of a condition.
 
@@ -48,11 +45,14 @@ class View:
         path: The patch file, for messages.
     """
 
-    path: str
-    name: str
-    lines: Sequence[Line]
-    rows: Sequence[int]
-    limits: dict[int, Limit] = field(default_factory=dict)
+    def __init__(
+        self, path: str, name: str, lines: Sequence[Line], rows: Sequence[int]
+    ) -> None:
+        self.path = path
+        self.name = name
+        self.lines = lines
+        self.rows = rows
+        self.limits: dict[int, Limit] = {}
 
     @cached_property
     def source(self) -> Source:
@@ -205,8 +205,7 @@ class View:
             yield from all_blocks(statement)
 
 
-@dataclass(frozen=True)
-class Views:
+class Views(NamedTuple):
     """The two views of a hunk.
 
     Args:
@@ -234,7 +233,7 @@ def split_views(path: str, lines: Sequence[Line]) -> Views:
     while mixed := next(_mixed(views), None):
         sides: tuple[Kind, ...] = ("-", "+")
         both = [
-            replace(views.lines[row], kind=side)
+            views.lines[row]._replace(kind=side)
             for side in sides
             for row in mixed
             if views.lines[row].kind in (side, " ")
