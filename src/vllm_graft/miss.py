@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 from vllm_graft.change import Change
@@ -23,6 +22,8 @@ def nearest_miss(
     blocks: Sequence[list[ast.AST]],
 ) -> str:
     """The pattern line that failed after the most had matched, as a sentence."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 (slow, and rarely needed)
+
     best: tuple[tuple[int, int, float], str] | None = None
     for change in changes:
         matcher = change.matcher(change.before)

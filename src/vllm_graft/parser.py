@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Final, Literal, cast
 
 from vllm_graft.errors import PatchError
@@ -133,8 +133,8 @@ def _path(reader: Reader, marker: str, prefix: str) -> str | None:
     if not path.startswith(prefix):
         reader.fail(f"path does not begin with {prefix}", f"write {marker}{prefix}PATH")
     path = path[len(prefix) :]
-    pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts or str(pure) != path or path == ".":
+    outside = path.startswith("/") or ".." in path.split("/")
+    if outside or normpath(path) != path or path == ".":
         reader.fail(
             f"unsafe path: {path!r}",
             "give the plain path relative to the tree's root, without .. or //",

@@ -8,7 +8,6 @@ doubt the whole file is parsed.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 
 from vllm_graft.layout import blocks, statements, stmt_start
@@ -110,6 +109,12 @@ def _parse(
     return None
 
 
+def _shallow(node: ast.AST) -> ast.AST:
+    twin = type(node).__new__(type(node))
+    twin.__dict__.update(node.__dict__)
+    return twin
+
+
 def _copy(node: ast.AST, replaced: dict[int, ast.AST]) -> ast.AST:
     """``node`` with some descendants replaced; the rest is shared."""
     if id(node) in replaced:
@@ -118,6 +123,6 @@ def _copy(node: ast.AST, replaced: dict[int, ast.AST]) -> ast.AST:
     for name, block in blocks(node):
         children = [_copy(child, replaced) for child in block]
         if any(a is not b for a, b in zip(children, block, strict=True)):
-            twin = twin or copy.copy(node)
+            twin = twin or _shallow(node)
             setattr(twin, name, children)
     return twin or node

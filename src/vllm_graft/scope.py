@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from vllm_graft.layout import blocks
@@ -52,6 +51,8 @@ def find_scopes(tree: ast.Module, scopes: Sequence[str]) -> list[ast.AST]:
 
 def nearest_names(tree: ast.Module, scope: str) -> list[str]:
     """Names of definitions that a mistyped or renamed scope may have meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 (slow, and rarely needed)
+
     names = sorted({name for name, _ in definitions(tree)})
     return get_close_matches(scope, names, n=2, cutoff=0.7)
 

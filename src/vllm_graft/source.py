@@ -14,7 +14,6 @@ from codecs import BOM_UTF8
 from functools import cached_property
 from io import BytesIO
 from itertools import pairwise
-from tokenize import detect_encoding
 from typing import Final
 
 from vllm_graft.errors import SourceError
@@ -193,6 +192,10 @@ def parse_expression(text: str) -> ast.expr:
 
 def _encoding(path: str, data: bytes) -> str:
     """The codec of a file's text without its byte order mark."""
+    if b"coding" not in b"".join(data.split(b"\n", 2)[:2]):
+        return "utf-8"
+    from tokenize import detect_encoding  # noqa: PLC0415 (slow, and rarely needed)
+
     try:
         encoding, _ = detect_encoding(BytesIO(data).readline)
     except SyntaxError as error:
