@@ -267,6 +267,12 @@ def _matrix(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _verify(parser: argparse.ArgumentParser) -> None:
+    from vllm_graft.verify_arguments import add  # noqa: PLC0415 - for one command
+
+    add(parser, _TREE)
+
+
 class _Command(NamedTuple):
     help: str
     add: Callable[[argparse.ArgumentParser], None]
@@ -286,6 +292,7 @@ _COMMANDS: Final = {
     "run": _Command(
         "start a command with the series grafted onto its imports", _run_command
     ),
+    "verify": _Command("run base against grafted on the real engine", _verify),
     "fetch": _Command("get a release as a git repository", _fetch, series=False),
     "matrix": _Command("say where each patch stands on every release", _matrix),
 }

@@ -178,6 +178,13 @@ def matrix(arguments: argparse.Namespace) -> int:
     return run(arguments, _series(arguments))
 
 
+def verify(arguments: argparse.Namespace) -> int:
+    """``vllm-graft verify``."""
+    from vllm_graft.verify_command import run  # noqa: PLC0415
+
+    return run(arguments, arguments.series or series_names())
+
+
 def _series(arguments: argparse.Namespace) -> list[Series]:
     from vllm_graft.series import load_series  # noqa: PLC0415
 

@@ -84,13 +84,13 @@ def start(config: dict[str, Any]) -> Any:
 def count_preemptions(scheduler: Any) -> list[str]:
     """A list that gets each preempted request's id."""
     preempted: list[str] = []
-    original = scheduler._preempt_request
+    original = scheduler._preempt_request  # noqa: SLF001 - it has no public hook
 
     def counted(request: Any, *args: Any, **kwargs: Any) -> Any:
         preempted.append(request.request_id)
         return original(request, *args, **kwargs)
 
-    scheduler._preempt_request = counted  # noqa: SLF001 - it has no public hook
+    scheduler._preempt_request = counted  # noqa: SLF001
     return preempted
 
 
