@@ -64,7 +64,9 @@ class Change:
     @cached_property
     def is_layout(self) -> bool:
         """Whether the views are the same code, written differently."""
-        return _dump(self.before.statements) == _dump(self.after.statements)
+        return self.before.weight[1] == self.after.weight[1] and (
+            _dump(self.before.statements) == _dump(self.after.statements)
+        )
 
     @property
     def one_way(self) -> str | None:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vllm_graft.layout import statements
 from vllm_graft.patchfile import Kind
 from vllm_graft.pattern import is_dots
 from vllm_graft.text import indentation, reindent
@@ -59,14 +60,14 @@ def _changed(
             kinds = {
                 views.lines[row].kind for row in rows if views.lines[row].text.strip()
             }
-            inside = {id(node) for node in ast.walk(statement)}
-            alone = all(
-                id(logical.part.node) in inside
-                for logical in view.logical_lines
-                if rows & {logical.rows[0], logical.rows[-1]}
-            )
-            if kinds == {kind} and alone and not is_dots(statement):
-                yield statement, rows
+            if kinds == {kind} and not is_dots(statement):
+                inside = {id(node) for node in statements(statement)}
+                if all(
+                    id(logical.part.node) in inside
+                    for logical in view.logical_lines
+                    if rows & {logical.rows[0], logical.rows[-1]}
+                ):
+                    yield statement, rows
 
 
 def _letters(views: Views, rows: frozenset[int]) -> str:

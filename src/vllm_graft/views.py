@@ -128,8 +128,7 @@ class View:
     @cached_property
     def weight(self) -> tuple[int, int]:
         """How much the view says: its logical lines, then its code."""
-        nodes = sum(1 for s in self.statements for _ in ast.walk(s))
-        return len(self.logical_lines), nodes
+        return len(self.logical_lines), len(self._nodes)
 
     @cached_property
     def metavariables(self) -> dict[str, int]:
@@ -139,7 +138,7 @@ class View:
             PatchError: One is only a part of a name.
         """
         names: dict[str, int] = {}
-        for row, node in (*self._nodes(), *self._bound_by_limits()):
+        for row, node in (*self._nodes, *self._bound_by_limits()):
             for identifier in own_names(node):
                 name = meta_name(identifier)
                 if name:
@@ -154,7 +153,7 @@ class View:
 
     def unspecific(self) -> Iterator[tuple[int, str]]:
         """What stands for no one text, and its row: ``$_`` and argument ellipses."""
-        for row, node in self._nodes():
+        for row, node in self._nodes:
             if any(meta_name(name) == ANONYMOUS for name in own_names(node)):
                 yield row, "$_"
             arguments: list[ast.expr] = []
@@ -176,12 +175,19 @@ class View:
             for expression in limit.having:
                 yield from ((row, node) for node in ast.walk(expression))
 
-    def _nodes(self) -> Iterator[tuple[int, ast.AST]]:
+    @cached_property
+    def _nodes(self) -> list[tuple[int, ast.AST]]:
+        """All nodes that say something, each with its row."""
+        found: list[tuple[int, ast.AST]] = []
         for statement in self.statements:
+            first = statement.lineno
+            last = statement.end_lineno or first
             for node in ast.walk(statement):
-                # Before Python 3.12, positions inside f-strings mean nothing.
-                line = max(getattr(node, "lineno", 0), statement.lineno)
-                yield min(line, statement.end_lineno or line) - 2, node
+                if node._fields:  # not Load and the like
+                    # Before Python 3.12, positions inside f-strings mean nothing.
+                    line = max(getattr(node, "lineno", 0), first)
+                    found.append((min(line, last) - 2, node))
+        return found
 
     def limit(self, dots: ast.AST) -> Limit:
         """What the run under an ellipsis must or must not have."""
