@@ -25,8 +25,9 @@ from vllm.v1.executor.uniproc_executor import UniProcExecutor
 from vllm.v1.outputs import AsyncModelRunnerOutput, ModelRunnerOutput
 from vllm.v1.worker.worker_base import WorkerBase
 
+from vllm_graft.proof.numbered import LARGE, NumberedOutput
+
 RANKS: Final = 2  # workers of a MultiprocExecutor
-LARGE: Final = 25 * 2**20  # bytes; a chunk of a worker's message queue has 24 MiB
 SLOW: Final = 1.0  # seconds that a slow output takes to resolve
 _RUNNER: Final = "vllm.v1.worker.gpu.model_runner"
 _PR_SET_PDEATHSIG: Final = 1  # of prctl(2)
@@ -114,6 +115,7 @@ class StubWorker(WorkerBase):  # type: ignore[misc]
         # A fault of what comes after the call; taken by the one it is meant for.
         self.pending = ""
         self.begun = _begun
+        self.calls = 0
 
     def init_device(self) -> None:
         """Nothing to set up."""
@@ -136,6 +138,18 @@ class StubWorker(WorkerBase):  # type: ignore[misc]
             os.kill(os.getpid(), signal.SIGSTOP)
         self.pending = fault
         output = StubOutput(request)
+        return output.get_output() if self.resolves else output
+
+    def stress(self, number: int, fault: str, rank: int | None) -> Any:
+        """See ``stress``: the call's number, the rank, and how many came before."""
+        seen, self.calls = self.calls, self.calls + 1
+        if rank is None and self.rank != RANKS - 1 and fault != "large":
+            fault = ""
+        output = NumberedOutput((number, self.rank, seen), fault)
+        if fault == "plain":
+            return output.get_output()
+        if fault == "call-raises":
+            raise ValueError(str(output))
         return output.get_output() if self.resolves else output
 
 

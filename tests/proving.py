@@ -1,0 +1,50 @@
+"""Runs a proof in the engine environment, on a tree as it is or with a series."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.interpreter import engine_python
+from vllm_graft.cpu import environment
+
+TIMEOUT = 500  # seconds; most of it is room for a busy machine
+
+
+def prove(
+    module: str, *words: str, series: str | Path | None, output: Path
+) -> dict[str, Any]:
+    """The result of a module of ``vllm_graft.proof``.
+
+    Args:
+        module: Its name.
+        words: Its arguments, besides ``--output``.
+        series: What is grafted by ``vllm-graft run``: a name or a folder; None for
+            the tree as it is.
+        output: The file for the result; its log gets the same name and ``.log``.
+    """
+    command = [engine_python(), "-m", f"vllm_graft.proof.{module}", *words]
+    command += ["--output", str(output)]
+    env = dict(os.environ)
+    if series is None:
+        env = environment(env)
+    else:
+        graft = [sys.executable, "-m", "vllm_graft", "run", "--cpu"]
+        command = [*graft, "--series", str(series), "--", *command]
+    log = output.with_suffix(".log")
+    with log.open("w") as stream:
+        subprocess.run(
+            command,
+            env=env,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=TIMEOUT,
+        )
+    assert output.is_file(), log.read_text()[-3000:]
+    result: dict[str, Any] = json.loads(output.read_text())
+    return result
