@@ -268,6 +268,17 @@ def test_count(body: str, verdict: Verdict, reason: str) -> None:
     assert reason in outcome.hunks[0].reason
 
 
+def test_like_functions_are_two_places() -> None:
+    hunks = """
+        |@@ *.f @@ count=2
+        |-a()
+        |+b()
+    """
+    source = "class A:\n    def f(self):\n        a()\n"
+    outcome = judge(hunks, source + source.replace("A", "B"))
+    assert (outcome.verdict, outcome.hunks[0].lines) == (Verdict.APPLIES, (3, 6))
+
+
 def test_hunks_that_change_the_same_line() -> None:
     hunks = TWO.replace("@@ g", "@@ *").replace("+b()\n    |@@ *", "+c()\n    |@@ *")
     outcome = judge(hunks, "def f():\n    a()")

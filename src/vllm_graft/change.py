@@ -53,13 +53,20 @@ class Change:
     # --- matching -------------------------------------------------------------------
 
     def matcher(self, view: View) -> Matcher:
-        """A matcher for one of the two views."""
-        return Matcher(
-            view.statements,
-            choices=self.choices,
-            barriers=self._barriers[view.name],
-            limit=view.limit,
-        )
+        """The matcher for one of the two views."""
+        return self._matchers[view.name]
+
+    @cached_property
+    def _matchers(self) -> Mapping[str, Matcher]:
+        return {
+            view.name: Matcher(
+                view.statements,
+                choices=self.choices,
+                barriers=self._barriers[view.name],
+                limit=view.limit,
+            )
+            for view in (self.before, self.after)
+        }
 
     @cached_property
     def is_layout(self) -> bool:

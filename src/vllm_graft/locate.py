@@ -10,9 +10,10 @@ from vllm_graft.change import Change
 from vllm_graft.condition import Check
 from vllm_graft.edit import Editor
 from vllm_graft.errors import PatchError
+from vllm_graft.kinds import kinds_of
 from vllm_graft.layout import all_blocks, statements
 from vllm_graft.layout_state import LayoutState, layout_state
-from vllm_graft.match import Match, kinds_of
+from vllm_graft.match import Match
 from vllm_graft.miss import nearest_miss
 from vllm_graft.patchfile import Alternative, Hunk
 from vllm_graft.results import Verdict
@@ -156,11 +157,12 @@ class CompiledHunk:
         before: list[Spot] = []
         after: list[Spot] = []
         kinds = [kinds_of(block) for block in blocks]
+        dead: set[tuple[str, int]] = set()
         for change in self.changes:
             for spots, view in ((before, change.before), (after, change.after)):
                 matcher = change.matcher(view)
                 for block, kind in zip(blocks, kinds, strict=True):
-                    for match in matcher.find(block, kind):
+                    for match in matcher.find(block, kind, dead):
                         spot = _spot(change, match, view)
                         if not any(map(spot.repeats, spots)):
                             spots.append(spot)

@@ -6,12 +6,14 @@ Statements backtrack: an ellipsis tries the shortest run first.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
+from vllm_graft.kinds import comparable, kinds_of
 from vllm_graft.layout import BLOCKS, blocks
 from vllm_graft.limit import NO_LIMIT, Limit
-from vllm_graft.pattern import is_dots, meta_name
+from vllm_graft.pattern import is_dots
 from vllm_graft.unify import Unifier, fields
 
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -49,35 +51,6 @@ class Match(NamedTuple):
     nodes: Mapping[int, ast.AST]
     runs: Mapping[int, Run]
     block: Run
-
-
-def kinds_of(statements: Iterable[ast.AST]) -> frozenset[object]:
-    """What kinds of statements a block has: a pattern's kinds must be among them.
-
-    Returns and assignments are told apart by the kind of their value too.
-    """
-    found: set[object] = set()
-    for statement in statements:
-        kind = type(statement)
-        if kind is ast.AnnAssign:
-            kind = ast.Assign  # see _comparable
-        found.add(kind)
-        if kind is ast.Return or kind is ast.Assign:
-            value = statement.value  # type: ignore[attr-defined]
-            if not isinstance(value, ast.Name) or meta_name(value.id) is None:
-                found.add((kind, type(value)))
-    return frozenset(found)
-
-
-def _comparable(pattern: ast.AST, node: ast.AST) -> bool:
-    """Whether a statement is of a kind that a pattern can match.
-
-    ``x = 1`` matches ``x: int = 1``: a pattern may leave annotations out.
-    """
-    if type(pattern) is type(node):
-        return True
-    is_plain = isinstance(pattern, ast.Assign) and len(pattern.targets) == 1
-    return is_plain and isinstance(node, ast.AnnAssign) and node.value is not None
 
 
 class Matcher(Unifier):
@@ -118,13 +91,18 @@ class Matcher(Unifier):
         return is_dots(node) and self._limit(node) == NO_LIMIT
 
     def find(
-        self, block: Sequence[ast.AST], kinds: frozenset[object] | None = None
+        self,
+        block: Sequence[ast.AST],
+        kinds: frozenset[object] | None = None,
+        dead: set[tuple[str, int]] | None = None,
     ) -> Iterator[Match]:
         """The matches in one block, at most one for each start.
 
         Args:
             block: The block.
             kinds: :func:`kinds_of` it, where it is known, to save time.
+            dead: Starts that other patterns have tried in vain, and adds to it: the
+                ways to write a hunk often begin alike.
         """
         if not self.pattern or (kinds is not None and not self._kinds <= kinds):
             return
@@ -132,10 +110,12 @@ class Matcher(Unifier):
         for start, node in enumerate(block):
             if start and self._limit(first).reaches_edge:
                 break
-            comparable = is_dots(first) or _comparable(first, node)
-            if self.misses is None and not comparable:
+            fits = is_dots(first) or comparable(first, node)
+            if self.misses is None and not fits:
                 continue
             self._reset()
+            if dead is not None and self._is_dead(node, dead):
+                continue
             for stop in self._run(self.pattern, 0, block, start, whole=False):
                 yield Match(
                     dict(self._bindings),
@@ -144,6 +124,22 @@ class Matcher(Unifier):
                     Run(block, start, stop),
                 )
                 break
+
+    @cached_property
+    def _first(self) -> str:
+        return ast.dump(self.pattern[0])
+
+    def _is_dead(self, node: ast.AST, dead: set[tuple[str, int]]) -> bool:
+        """Whether a simple statement does not match the pattern's first one."""
+        first = self.pattern[0]
+        if is_dots(first) or any(blocks(first)):
+            return False
+        key = (self._first, id(node))
+        if key not in dead and self._header(first, node):
+            self._reset()
+            return False
+        dead.add(key)
+        return True
 
     def _reset(self) -> None:
         self._bindings = {}
@@ -225,7 +221,7 @@ class Matcher(Unifier):
         return hit
 
     def _statement(self, pattern: ast.AST, node: ast.AST) -> Iterator[None]:
-        if not _comparable(pattern, node):
+        if not comparable(pattern, node):
             return
         saved = dict(self._bindings)
         if self._header(pattern, node):

@@ -31,8 +31,9 @@ def nearest_miss(
         for block in blocks:
             for _ in matcher.find(block):
                 pass
-        deepest = max((depth for depth, _, _ in matcher.misses), default=0)
-        for depth, pattern, node in matcher.misses:
+        misses, matcher.misses = matcher.misses, None
+        deepest = max((depth for depth, _, _ in misses), default=0)
+        for depth, pattern, node in misses:
             if depth < deepest:
                 continue
             wanted = _code(pattern, change.before.line_of(pattern).text)

@@ -38,10 +38,13 @@ class Edited:
         """The text of a function in the tree, or None where it is not known."""
         if self._new is None:
             return None
-        if id(function) not in self._new:
+        if id(function) in self._new:
+            return self._new[id(function)]
+        known = self._source.texts
+        if id(function) not in known:
             start, end = _lines(self._source, function)
-            return self._source.text[start:end]
-        return self._new[id(function)]
+            known[id(function)] = self._source.text[start:end]
+        return known[id(function)]
 
     def _parse(self, edits: Sequence[Edit]) -> ast.Module:
         source = self._source
@@ -98,15 +101,20 @@ def _parse(
     shifted = [Edit(e.start - start, e.end - start, e.text) for e in edits]
     text = splice(source.text[start:end], shifted)
     prefix = "if 1:\n" if text[:1].isspace() else ""
-    try:
-        body = parse(prefix + text).body
-    except (SyntaxError, ValueError):
-        return None
-    if prefix:
-        body = body[0].body  # type: ignore[attr-defined]
-    if len(body) == 1 and type(body[0]) is type(function):
-        return body[0], text
-    return None
+    parsed = source.parsed.get(
+        (id(function), text)
+    )  # guards are judged on much the same result
+    if parsed is None:
+        try:
+            body = parse(prefix + text).body
+        except (SyntaxError, ValueError):
+            return None
+        if prefix:
+            body = body[0].body  # type: ignore[attr-defined]
+        if len(body) != 1:
+            return None
+        parsed = source.parsed[id(function), text] = body[0]
+    return (parsed, text) if type(parsed) is type(function) else None
 
 
 def _shallow(node: ast.AST) -> ast.AST:
