@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from vllm_graft import verify_jobs, verify_judge
 from vllm_graft.series import load_series
-from vllm_graft.verify_results import FaultPair, Property, Timing, Verification
+from vllm_graft.verify_results import GROUPS, FaultPair, Property, Timing, Verification
 from vllm_graft.verify_run import Done, Job, run_jobs, steps_of
 from vllm_graft.verify_sides import Sides, find_engine, make_sides
 
@@ -98,8 +98,8 @@ def _run(
     scope = verify_jobs.Scope(options.quick, sides.engine.device)
     chosen = verify_jobs.groups(scope)
     maker = verify_jobs.Maker(sides, scope, scratch)
-    tests = maker.tests([load_series(name) for name in options.series])
-    jobs = [*maker.engines(chosen), *maker.faults(), *([tests] if tests else [])]
+    series = [load_series(name) for name in options.series]
+    jobs = [*maker.engines(chosen), *maker.faults(), *maker.tests(series)]
     done = run_jobs(jobs, _slots(scope.device), scratch, _counter(jobs, on_progress))
     return _judge(options, chosen, done, maker.report)
 
@@ -126,11 +126,14 @@ def _judge(
         properties += verify_judge.again_properties(chosen["uni"], base, again)
     faults, more = verify_judge.fault_pairs(results)
     properties += more
-    properties += verify_judge.stress_properties(results)
+    if ("stress", "grafted") in results:
+        properties += verify_judge.stress_properties(results["stress", "grafted"])
     if ("tests", "grafted") in results:
         tests = results["tests", "grafted"]
         properties.append(verify_judge.test_property(tests, report))
     properties.append(verify_judge.clean_property(done))
+    order = list(GROUPS)
+    properties.sort(key=lambda one: order.index(one.group))
     return _Found(properties, faults, timings)
 
 

@@ -197,7 +197,8 @@ def _latency(done: Verification) -> Iterator[str]:
     yield '<section aria-labelledby="latency">'
     yield '<h2 id="latency">Latency</h2>'
     yield (
-        f'<p class="keys">{_side("base", "base")} {_side("grafted", "grafted")} '
+        f'<p class="keys"><b>{_side("base", "base")}</b> '
+        f"<b>{_side('grafted', 'grafted')}</b> "
         "<span>Measured side by side on a machine that does both: an impression, not "
         "a benchmark.</span></p>"
     )

@@ -190,9 +190,8 @@ def fault_pairs(done: Results) -> tuple[list[FaultPair], list[Property]]:
     return pairs, properties
 
 
-def stress_properties(done: Results) -> Iterator[Property]:
+def stress_properties(one: Done) -> Iterator[Property]:
     """Whether each request under stress got its response, in either mode."""
-    one = done["stress", "grafted"]
     if not one.result:
         yield _unknown("stress", "all", one, {})
         return

@@ -19,6 +19,13 @@ from vllm_graft.tree import DirTree
 from vllm_graft.verify_overlay import check_fits, is_built, lay_over
 
 Device = Literal["cpu", "cuda"]
+_OFFLINE: Final = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_HOST_IP": "127.0.0.1",
+}
 _GPUS: Final = ("/dev/nvidiactl", "/dev/dxg")
 
 # Where an import would find vLLM, and which version and build it is.
@@ -182,8 +189,8 @@ def _variables(
 ) -> dict[str, str]:
     env = cpu.environment(base) if device == "cpu" else dict(base)
     old = env.get("PYTHONPATH", "")
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [old, str(library)]))
-    return env
+    path = os.pathsep.join(filter(None, [old, str(library)]))
+    return {**env, "PYTHONPATH": path, **_OFFLINE}
 
 
 def _probe(python: str, device: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _short(outcome: str) -> tuple[str, str, str]:
     if outcome == ANSWERED:
         return "✓", "applied", "answered"
     if outcome.startswith("TimeoutError"):
-        return "⧗", "partial", "timeout"
+        return "…", "partial", "timeout"
     if outcome.startswith(("wrong", "no outcome")):
         return "✗", "conflict", outcome.partition(":")[0]
     return "!", "applies", outcome.partition(":")[0]
