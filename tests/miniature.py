@@ -95,6 +95,8 @@ class World:
         }.items():
             monkeypatch.setenv(name, str(value))
         folder.mkdir(exist_ok=True)
+        # Nothing here has to outlive a power cut.
+        monkeypatch.setattr(os, "fsync", lambda _: None)
         self.gitconfig.write_text("[user]\nname = Me Myself\nemail = me@fork.example\n")
         self.write(BEFORE)
         write_files(self.series, {k: v.encode() for k, v in SERIES.items()})
