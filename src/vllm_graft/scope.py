@@ -65,16 +65,20 @@ def _descend(node: ast.AST, glob: Sequence[str]) -> Iterator[ast.AST]:
     for child in _children(node):
         name = child.name
         if glob[0] == "**":
-            if len(glob) == 1 or (len(glob) == 2 and fnmatchcase(name, glob[1])):
+            if len(glob) == 1 or (len(glob) == 2 and _fits(name, glob[1])):
                 yield child
             yield from _descend(child, glob)
-            if len(glob) > 2 and fnmatchcase(name, glob[1]):
+            if len(glob) > 2 and _fits(name, glob[1]):
                 yield from _descend(child, glob[2:])
-        elif fnmatchcase(name, glob[0]):
+        elif _fits(name, glob[0]):
             if len(glob) == 1 or glob[1:] == ["**"]:
                 yield child
             if len(glob) > 1:
                 yield from _descend(child, glob[1:])
+
+
+def _fits(name: str, glob: str) -> bool:
+    return name == glob or (not glob.isidentifier() and fnmatchcase(name, glob))
 
 
 def _children(

@@ -46,7 +46,7 @@ class Source:
         self._starts = [0, *(m.end() for m in NEWLINE.finditer(text))]
         self._ascii = text.isascii()
         #: What others have cut out of it or parsed for it, to save time: texts of
-        #: nodes of the tree by ``id``, and trees of changed functions by ``id`` and text.
+        #: nodes of the tree by ``id``, and changed functions by ``id`` and text.
         self.texts: dict[int, str] = {}
         self.parsed: dict[tuple[int, str], ast.stmt] = {}
 
