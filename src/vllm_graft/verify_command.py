@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, series: Sequence[str]) -> int:
         arguments.tree, series, arguments.python, arguments.device, arguments.quick
     )
     try:
-        with _terminable(), verify_progress() as tell:
+        with terminable(), verify_progress() as tell:
             done = verify(options, tell)
     except NotRunnableError as error:
         return _refuse(arguments, error)
@@ -61,7 +61,7 @@ def _refuse(arguments: argparse.Namespace, error: NotRunnableError) -> int:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """Makes a request to terminate an interrupt, so that children are ended."""
 
     def interrupt(*_: object) -> None:

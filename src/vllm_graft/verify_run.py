@@ -22,7 +22,8 @@ from vllm_graft.errors import GraftError
 
 TOKEN: Final = "VLLM_GRAFT_VERIFY"  # noqa: S105 - the name of a variable
 _GRACE: Final = 10.0  # seconds to clean up in, once told to end
-_POLL: Final = 0.2
+_SETTLE: Final = 3.0  # seconds in which what a job started may end with it
+_POLL: Final = 0.1
 _STEP: Final = re.compile(r"^(\S+): (\S+) took ([0-9.]+) s$")
 _PROC: Final = Path("/proc")
 
@@ -175,7 +176,7 @@ def _end(one: _Running, code: int | None) -> Done:
     seconds = time.monotonic() - one.began
     if code is None:
         _stop(one)
-    left = list(_with_token(one.token, settle=3.0).values())
+    left = list(_with_token(one.token, settle=_SETTLE).values())
     _stop(one)
     result = None
     if one.job.output is not None:
@@ -194,9 +195,13 @@ def _stop(one: _Running) -> None:
     if one.process.poll() is None:
         one.process.kill()
         one.process.wait()
-    for pid in _with_token(one.token):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _GRACE
+    # Again: one may have started another in the meantime.
+    while (left := _with_token(one.token)) and time.monotonic() < deadline:
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL)
 
 
 def _with_token(token: str, settle: float = 0.0) -> dict[int, str]:
