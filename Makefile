@@ -36,10 +36,11 @@ graft: $(READY) $(FORK)/.git/HEAD ## make fork/: vLLM with the series as commits
 	$(GRAFT) export --series mrv2-async-output -o dist $(FORK)
 
 test: $(READY) ## run every test; the first time installs the engine (6 GB) into the cache
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto -m "not engine"
+	$(BIN)/python -m pytest -m engine
 
 test-fast: $(READY) ## run the tests that need neither the engine nor the network
-	$(BIN)/python -m pytest -m "not engine and not network"
+	$(BIN)/python -m pytest -n auto -m "not engine and not network"
 
 lint: $(READY) ## check style, types and the patches
 	$(BIN)/ruff check
