@@ -54,10 +54,11 @@ def groups(scope: Scope) -> dict[str, list[dict[str, Any]]]:
     if scope.quick:
         return {"quick": [{**every[n], "workloads": list(w)} for n, w in QUICK.items()]}
     found: dict[str, list[dict[str, Any]]] = {}
-    for name, one in every.items():
-        # `uni` engines follow one another in a process; `mp` ones are apart, so
-        # that one that hangs takes none with it.
-        process = "uni" if one["executor"] == "uni" else name
+    for one in every.values():
+        # Few processes, because to import vLLM takes long; more than one, so that
+        # an engine that hangs does not take all the others with it.
+        ranks = any(name.endswith("parallel_size") for name in one.get("options", {}))
+        process = "ranks" if ranks else str(one["executor"])
         found.setdefault(process, []).append(one)
     return found
 
