@@ -47,6 +47,20 @@ def segments_of(queues: Collection[Any]) -> list[str]:
     return [handle[3].lstrip("/") for handle in handles if handle is not None]
 
 
+def mapped(session: int) -> list[str]:
+    """The names of the shared-memory segments that a session's processes map."""
+    prefix = f"{_SHARED_MEMORY}/psm_"
+    found = set()
+    for pid in (session, *in_session(session)):
+        try:
+            lines = (_PROC / str(pid) / "maps").read_text().splitlines()
+        except OSError:
+            continue  # it has ended meanwhile
+        paths = (line.split(maxsplit=5)[-1] for line in lines)
+        found |= {Path(path).name for path in paths if path.startswith(prefix)}
+    return sorted(found)
+
+
 def existing(segments: Collection[str]) -> list[str]:
     """Those of the segments that still exist."""
     return [name for name in segments if (_SHARED_MEMORY / name).exists()]
