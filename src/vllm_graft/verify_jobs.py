@@ -26,7 +26,12 @@ QUICK: Final[Mapping[str, Sequence[str]]] = {
     "embed-uni-sync": ("embed",),
     "generate-mp-async": ("logprobs", "structured"),
 }
-_QUICK_FAULTS: Final = ("call-raises", "get-output-raises", "large", "worker-killed")
+_QUICK_FAULTS: Final = (
+    "call-raises",
+    "get-output-raises",
+    "unpicklable",
+    "worker-killed",
+)
 _CALLS: Final = 10_000  # RPCs under stress
 
 # Seconds; generous, for machines that do other work too. Nothing waits for ever.
