@@ -12,7 +12,7 @@ GRAFT := $(BIN)/vllm-graft
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help graft test test-fast lint format bench matrix clean
+.PHONY: help graft test proof test-fast lint format bench matrix clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,9 +35,12 @@ graft: $(READY) $(FORK)/.git/HEAD ## make fork/: vLLM with the series as commits
 	@git -C $(FORK) --no-pager diff --stat v$(VLLM) HEAD
 	$(GRAFT) export --series mrv2-async-output -o dist $(FORK)
 
-test: $(READY) ## run every test; the first time installs the engine (6 GB) into the cache
+test: $(READY) ## run the tests, executors of real vLLM included; the first time installs the engine (6 GB) into the cache
 	$(BIN)/python -m pytest -n auto -m "not engine"
-	$(BIN)/python -m pytest -m engine
+	$(BIN)/python -m pytest -m "engine and not proof"
+
+proof: $(READY) ## run the long proofs on real engines: wants two quiet cores
+	$(BIN)/python -m pytest -m proof
 
 test-fast: $(READY) ## run the tests that need neither the engine nor the network
 	$(BIN)/python -m pytest -n auto -m "not engine and not network"
