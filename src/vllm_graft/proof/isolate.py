@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from vllm_graft.proof import leftovers
 
+_DESCENDANTS = 5  # seconds that they may take to end after their ancestor
+_TRACKERS = 30  # and resource trackers, which then unlink what was left
+
 
 class Ended(NamedTuple):
     """A process that has ended.
@@ -100,8 +103,9 @@ def _end(one: _Running, late: bool, limit: float) -> Ended:
         error = f"ended with {one.process.exitcode}"
     one.reader.close()
     session = one.process.pid
-    left = leftovers.settle(lambda: leftovers.in_session(session), 5)
+    left = leftovers.settle(lambda: leftovers.in_session(session), _DESCENDANTS)
     for pid in leftovers.in_session(session):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    leftovers.settle(lambda: leftovers.in_session(session, trackers=True), _TRACKERS)
     return Ended(one.job, value, error, left)

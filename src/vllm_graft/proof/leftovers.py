@@ -15,15 +15,17 @@ _PROC = Path("/proc")
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where the kernel has it
 
 
-def in_session(session: int) -> dict[int, str]:
+def in_session(session: int, trackers: bool = False) -> dict[int, str]:
     """The living processes of a session, their command lines by process id.
 
     Dead ones that nobody has waited for yet (zombies) do not count: they hold
-    nothing. Neither does the resource tracker of :mod:`multiprocessing`, which
-    lives as long as the process that started it.
+    nothing. Neither, unless asked for, do the resource trackers of
+    :mod:`multiprocessing`: one ends after all processes that may write to it, and
+    unlinks what they left.
 
     Args:
         session: The process id of the session's leader, which is left out.
+        trackers: Whether resource trackers count.
     """
     found = {}
     for folder in _PROC.iterdir():
@@ -36,7 +38,9 @@ def in_session(session: int) -> dict[int, str]:
         except OSError:
             continue  # it has ended meanwhile
         state, owner = fields[0], int(fields[3])
-        if owner == session and state not in "ZX" and "resource_tracker" not in command:
+        if owner != session or state in "ZX":
+            continue
+        if trackers or "resource_tracker" not in command:
             found[int(folder.name)] = command.strip()
     return found
 
