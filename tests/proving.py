@@ -11,8 +11,9 @@ from typing import Any
 
 from engine.interpreter import engine_python
 from vllm_graft.cpu import environment
+from vllm_graft.proof.configurations import driver_environment
 
-TIMEOUT = 500  # seconds; most of it is room for a busy machine
+TIMEOUT = 800  # seconds; most of it is room for a busy machine
 
 
 def prove(
@@ -29,7 +30,8 @@ def prove(
     """
     command = [engine_python(), "-m", f"vllm_graft.proof.{module}", *words]
     command += ["--output", str(output)]
-    env = dict(os.environ)
+    # Means nothing to stub workers.
+    env = driver_environment(os.environ) | {"VLLM_LOGGING_LEVEL": "CRITICAL"}
     if series is None:
         env = environment(env)
     else:
