@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
-from vllm_graft import DirTree, cpu
-from vllm_graft import run as runner
-from vllm_graft.engine_env import cpu_engine, ensure
-from vllm_graft.proof import ray_cluster, ray_path
+from clusters import SIDES, Side, on_both_sides
+from vllm_graft.proof import ray_path
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
 
-SERIES: Final = {"base": [], "grafted": ["mrv2-async-output"]}
-SIDES: Final = tuple(SERIES)
 MODES: Final = ("sync", "async")
 UNPICKLABLE: Final = {"error": "TypeError: cannot pickle 'Event' object"}
 # What a float where a number of tokens belongs leads to, once it is resolved.
@@ -30,66 +18,9 @@ UNRESOLVABLE: Final = "slice indices must be integers"
 PLAIN, ASYNC = "ModelRunnerOutput", "AsyncOutput"
 
 
-class Side(NamedTuple):
-    """What one tree's clusters gave.
-
-    Args:
-        found: See ``vllm_graft.proof.ray_path``.
-        left: Processes that outlived the run.
-        home: What was written to the home folder.
-    """
-
-    found: dict[str, Any]
-    left: list[int]
-    home: list[str]
-
-
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Side]:
-    """Both trees, at the same time, each in a process and a cluster of its own."""
-    engine = ensure(cpu_engine())
-    with contextlib.ExitStack() as stack:
-        begun = {
-            name: stack.enter_context(
-                _running(name, engine, tmp_path_factory.mktemp(name))
-            )
-            for name in SIDES
-        }
-        return {name: _finish(*one) for name, one in begun.items()}
-
-
-@contextlib.contextmanager
-def _running(name: str, engine: Any, folder: Path) -> Any:
-    bundle = runner.bundle(DirTree(engine.site_packages), SERIES[name], [])
-    env = cpu.environment(runner.environment(os.environ, bundle, None))
-    # The names of sockets must be short.
-    short = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
-    home = folder / "home"
-    home.mkdir()
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [engine.python, "-m", ray_path.__name__, short, "--output", folder / "out"],
-            env={**env, "HOME": str(home)},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield process, short, folder
-    finally:
-        process.kill()
-        process.wait()
-        for pid in ray_cluster.marked(str(short)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(short, ignore_errors=True)
-
-
-def _finish(process: subprocess.Popen[bytes], short: Path, folder: Path) -> Side:
-    code = process.wait(timeout=ray_path.LIMIT)
-    assert code == 0, (folder / "log").read_text()[-4000:]
-    written = [path.name for path in (folder / "home").iterdir()]
-    found = json.loads((folder / "out").read_text())
-    return Side(found, ray_cluster.marked(str(short)), written)
+    return on_both_sides(ray_path, tmp_path_factory.mktemp("ray"))
 
 
 def output(number: int) -> dict[str, Any]:

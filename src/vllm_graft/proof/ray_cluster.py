@@ -6,6 +6,7 @@ Importing this is cheap: every process of the cluster does it before anything el
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 MARK: Final = "VLLM_GRAFT_PROOF_RAY"  # in the environment of every process started
+LIMIT: Final = 1700  # seconds that a cluster may live
 _ATTEMPTS: Final = 3  # to start a cluster
 _HOOK: Final = f"{__name__}.prepare"
 
@@ -73,15 +75,21 @@ def marked(value: str) -> list[int]:
 
 @contextmanager
 def cluster(folder: Path, devices: int) -> Iterator[None]:
-    """A Ray cluster of one node, in this environment, ended at the end.
+    """A Ray cluster of one node, ended at the end; this environment is prepared.
+
+    Nothing may have imported vLLM or Ray yet.
 
     Args:
         folder: Where its files go; the path must be short, as it holds sockets.
         devices: How many it has to hand out; nobody looks for them.
     """
+    os.environ.update({**ENVIRONMENT, MARK: str(folder)})
+    prepare()
     import ray  # noqa: PLC0415
     from ray._private import services  # noqa: PLC0415
 
+    # Should whoever started this be gone by then, nobody else ends it.
+    signal.alarm(LIMIT)
     # It would take another address of this machine, and listen on all of them.
     services.resolve_ip_for_localhost = lambda host: host
     for attempt in range(_ATTEMPTS):

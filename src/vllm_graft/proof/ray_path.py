@@ -1,22 +1,20 @@
 """What crosses Ray's boundaries, on a local cluster of real Ray with stub workers.
 
-    python -m vllm_graft.proof.ray_path FOLDER [--output FILE]
+    python -m vllm_graft.proof.ray_path FOLDER RESULT.json
 
 It runs inside the environment that has vLLM and Ray; the tree under test is whatever
-that imports. The cluster is this process's own, on the loopback interface, with its
-files in FOLDER (whose path must be short: it holds sockets). The result is one JSON
-object: ``worker`` (calls of a `RayWorkerWrapper`), ``graph`` (`RayDistributedExecutor`,
-whose compiled graph calls ``execute_model_ray``), ``sync`` and ``async``
-(`RayExecutorV2`), ``addresses`` listened on, ``left`` (what a shutdown left), and
+that imports. The cluster is this process's own, with its files in FOLDER (the path
+must be short: it holds sockets). The result is one JSON object: ``addresses`` that
+the cluster listens on; ``worker`` (calls of a `RayWorkerWrapper`); ``graph``
+(`RayDistributedExecutor`, whose compiled graph calls ``execute_model_ray``); ``sync``
+and ``async`` (`RayExecutorV2`); ``left``, the processes that its end left;
 ``seconds``.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -25,18 +23,10 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from vllm_graft.proof import leftovers
-from vllm_graft.proof.ray_cluster import (
-    ENVIRONMENT,
-    MARK,
-    addresses,
-    cluster,
-    marked,
-    prepare,
-)
+from vllm_graft.proof.ray_cluster import addresses, cluster, marked
 
 RANKS: Final = {"sync": 2, "async": 1}  # workers of a RayExecutorV2
 TIMEOUT: Final = 3  # seconds until a lost answer is given up
-LIMIT: Final = 1700  # seconds that all of it may take
 _STARTED: Final = 120  # seconds in which an actor must answer
 _WORKER: Final = "vllm_graft.proof.ray_worker.StubWorker"
 
@@ -225,14 +215,12 @@ def progress(what: str, began: float) -> None:
 def run(folder: Path) -> dict[str, Any]:
     """All of it; see the module's own description."""
     began = time.monotonic()
-    os.environ.update({**ENVIRONMENT, MARK: str(folder)})
-    prepare()
     found: dict[str, Any] = {}
     with cluster(folder, 1 + sum(RANKS.values())):
+        found["addresses"] = addresses([*marked(str(folder)), os.getpid()])
         progress("cluster is up", began)
         found |= through_graph()
         progress("worker and compiled graph are done", began)
-        found["addresses"] = addresses([*marked(str(folder)), os.getpid()])
         for mode in RANKS:
             found[mode] = through_queues(mode)
             progress(f"RayExecutorV2, {mode}, is done", began)
@@ -242,19 +230,10 @@ def run(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="ray_path")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--output", type=Path)
-    arguments = parser.parse_args()
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
-    # Should whoever started it be gone by then, nobody else ends this, and with it
-    # the cluster.
-    signal.alarm(LIMIT)
-    result = json.dumps(run(arguments.folder), indent=1)
-    if arguments.output:
-        arguments.output.write_text(result)
-    else:
-        sys.stdout.write(result + "\n")
+    """Run, and write the result."""
+    os.environ["VLLM_LOGGING_LEVEL"] = "CRITICAL"  # failures are what is asked for
+    folder, result = map(Path, sys.argv[1:])
+    result.write_text(json.dumps(run(folder), indent=1))
 
 
 if __name__ == "__main__":
