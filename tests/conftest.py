@@ -26,6 +26,7 @@ _PROOFS = (
     "test_proof_engine_faults",
     "test_proof_faults",
     "test_proof_ray",
+    "test_proof_ray_engine",
     "test_proof_stress",
 )
 

@@ -179,7 +179,7 @@ def test_the_lines_of_0_23_0(release: MemoryTree, series: list[Series]) -> None:
     assert lines == {
         SOURCES[0]: [(92,)],
         SOURCES[1]: [(982,), (398,)],
-        SOURCES[2]: [(148,), (1444,), (1490,)],
+        SOURCES[2]: [(148,), (1444, 1490)],
     }
 
 
