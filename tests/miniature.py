@@ -131,7 +131,8 @@ class World:
         found = {}
         for path in sorted(self.root.rglob("*")):
             name = path.relative_to(self.root).as_posix()
-            if name.split("/")[0] == ".git" or (
+            # Bytecode is Python's own matter, and depends on the environment.
+            if {".git", "__pycache__"} & set(path.relative_to(self.root).parts) or (
                 path.is_dir() and not path.is_symlink()
             ):
                 continue
