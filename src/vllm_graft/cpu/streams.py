@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from vllm_graft.cpu.storage import StorageSet
 
@@ -186,6 +186,10 @@ class Event:
         self.stream: Stream | None = None
         self.position = 0
         self._polled = False
+
+    def __reduce__(self) -> NoReturn:
+        """An event belongs to its process: a result that holds one is unresolved."""
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def record(self, stream: Stream | None = None) -> None:
         """Remember the stream's (by default the current one's) present end."""

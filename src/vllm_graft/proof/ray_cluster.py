@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Final
 
 MARK: Final = "VLLM_GRAFT_PROOF_RAY"  # in the environment of every process started
 LIMIT: Final = 1700  # seconds that a cluster may live
@@ -35,20 +35,14 @@ def prepare() -> None:
     """What every process of the cluster does before it imports vLLM.
 
     The CPU platform names no device for Ray and so refuses it; any name that Ray
-    hands out will do. And an event must not be pickled, as on CUDA.
+    hands out will do.
     """
-    from vllm_graft.cpu import streams  # noqa: PLC0415
     from vllm_graft.cpu.imports import register  # noqa: PLC0415
 
     def name_a_device(module: ModuleType) -> None:
         module.CpuPlatform.ray_device_key = "GPU"
 
     register({"vllm.platforms.cpu": name_a_device})
-    streams.Event.__reduce__ = _refuse  # type: ignore[method-assign, assignment]
-
-
-def _refuse(event: Any) -> NoReturn:
-    raise TypeError(f"cannot pickle '{type(event).__name__}' object")
 
 
 def marked(value: str) -> list[int]:
