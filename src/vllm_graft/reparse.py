@@ -127,6 +127,8 @@ def _copy(node: ast.AST, replaced: dict[int, ast.AST]) -> ast.AST:
     """``node`` with some descendants replaced; the rest is shared."""
     if id(node) in replaced:
         return replaced[id(node)]
+    if isinstance(node, _FUNCTIONS):
+        return node  # only outermost functions are ever replaced
     twin = None
     for name, block in blocks(node):
         children = [_copy(child, replaced) for child in block]
