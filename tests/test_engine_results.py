@@ -25,8 +25,8 @@ from vllm_graft.verify_results import Property
 from vllm_graft.verify_run import Done, run_jobs
 from vllm_graft.verify_sides import Engine, find_engine, make_sides
 
-# The first test waits for all engines.
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
+# The first test waits for all engines: minutes, or more where others run too.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 CONFIGS = {
     one["name"]: one for some in groups(Scope(False, "cpu")).values() for one in some

@@ -76,8 +76,8 @@ def test_the_long_run_looks_at_everything(run: Verify) -> None:
 @pytest.mark.parametrize(
     ("fault", "group", "said"),
     [
-        ("differ", "results", "greedy[0].tokens[1]: base 'a', grafted 'b'"),
-        ("disorder", "asynchrony", "greedy: outputs were resolved out of order"),
+        ("differ", "results", "logprobs[0].tokens[1]: base 'a', grafted 'b'"),
+        ("disorder", "asynchrony", "logprobs: outputs were resolved out of order"),
         ("resolve", "contract", "returned ModelRunnerOutput"),
         ("worse", "faults", "grafted is worse"),
         ("leave", "clean", "base quick: "),

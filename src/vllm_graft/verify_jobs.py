@@ -21,13 +21,12 @@ Config = Mapping[str, Any]
 #: The short run: the workloads of each configuration.
 #: One process a side, because to import vLLM takes longest.
 QUICK: Final[Mapping[str, Sequence[str]]] = {
-    "generate-uni-sync": ("greedy", "logprobs", "structured"),
-    "generate-uni-async": ("greedy", "logprobs", "structured"),
+    "generate-uni-sync": ("logprobs", "structured"),
+    "generate-uni-async": ("logprobs", "structured"),
     "embed-uni-sync": ("embed",),
     "generate-mp-async": ("logprobs", "structured"),
 }
 _QUICK_FAULTS: Final = (
-    "call-raises",
     "get-output-raises",
     "unpicklable",
     "worker-killed",
