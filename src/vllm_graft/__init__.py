@@ -12,8 +12,8 @@ The API in a few lines::
 Every error is a :class:`GraftError`: one message with a place and a hint.
 """
 
-from typing import TYPE_CHECKING
-
+# Type checkers take it for true; the import of `typing` would cost every process.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vllm_graft.api import (
         DoesNotApplyError,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from vllm_graft.cache import cache_dir
@@ -28,6 +27,8 @@ def write_atomic(path: Path, data: bytes) -> None:
     Raises:
         FetchError: The disk is full, or the folder cannot be written.
     """
+    import tempfile  # noqa: PLC0415 - slow, and `run` seldom writes
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")

@@ -130,10 +130,11 @@ def recover(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """``vllm-graft run``; does not return where the command starts."""
+    from vllm_graft import launch  # noqa: PLC0415
     from vllm_graft import run as runner  # noqa: PLC0415
 
     given = arguments.tree
-    tree = find_tree(given) if given else runner.command_tree(arguments.words)
+    tree = find_tree(given) if given else launch.command_tree(arguments.words)
     without = arguments.without or []
     # Only what is named, where something is to be taken out.
     series = arguments.series or ([] if without else series_names())
@@ -148,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
         from vllm_graft import cpu  # noqa: PLC0415
 
         env = cpu.environment(env)
-    runner.start(arguments.words, env)
+    launch.start(arguments.words, env)
     return 0
 
 

@@ -15,14 +15,17 @@ written, and :mod:`linecache` is given the changed lines, so that tracebacks,
 from __future__ import annotations
 
 import json
-import linecache
 import os
 import sys
-from collections.abc import Sequence
-from hashlib import sha256
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
-from typing import Any
+
+# `typing`, `hashlib` and `linecache` would double what this costs each process.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from threading import ExceptHookArgs
+    from types import CodeType, ModuleType, TracebackType
+    from typing import Any
 
 VARIABLE = "VLLM_GRAFT_HOOK"
 
@@ -62,6 +65,8 @@ class Bundle:
         return self._contents[module]
 
     def _load(self, module: str) -> bytes:
+        from hashlib import sha256  # noqa: PLC0415
+
         entry = self.files[module]
         path = os.path.join(self.root, entry["path"])  # noqa: PTH118
         with open(path, "rb") as stream:  # noqa: PTH123
@@ -105,10 +110,13 @@ class Loader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Runs the module, its lines known to :mod:`linecache` first."""
+        import linecache  # noqa: PLC0415
+
         text = self.get_source(self.name) or ""
         lines = text.splitlines(keepends=True)
         # No modification time: linecache.checkcache() then leaves the entry alone.
         linecache.cache[self.path] = (len(text), None, lines, self.path)
+        show_changed_source()
         super().exec_module(module)
 
 
@@ -142,6 +150,36 @@ class Finder:
         spec = ModuleSpec(name, loader, origin=found.origin)
         spec.has_location = True
         return spec
+
+
+def show_changed_source() -> None:
+    """Makes uncaught exceptions show lines by way of :mod:`linecache`.
+
+    Python before 3.13 would read the files instead, in which other lines stand.
+    """
+    import threading  # noqa: PLC0415 - vLLM has imported it by now
+
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _print
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _print_of_thread
+
+
+def _print(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    import traceback  # noqa: PLC0415 - seldom needed
+
+    traceback.print_exception(kind, error, trace)
+
+
+def _print_of_thread(args: ExceptHookArgs) -> None:
+    if args.exc_type is SystemExit:
+        return
+    name = args.thread.name if args.thread else "unknown"
+    sys.stderr.write(f"Exception in thread {name}:\n")
+    if args.exc_value is not None:
+        _print(args.exc_type, args.exc_value, args.exc_traceback)
 
 
 def install(folder: str) -> Finder:

@@ -1,4 +1,4 @@
-"""``vllm-graft run``: starts a command whose imports are grafted.
+"""``vllm-graft run``: what is grafted onto the imports of a command.
 
 The plan is kept in the cache as a bundle, keyed by everything it depends on, so that
 a later start costs some hashing and neither parses nor matches anything.
@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Final
 
-from vllm_graft.cache import cache_dir
-from vllm_graft.errors import GraftError, TreeError
+from vllm_graft.atomic import cache_path, write_atomic
+from vllm_graft.catalog import series_folder
+from vllm_graft.errors import TreeError
 from vllm_graft.hook import VARIABLE
-from vllm_graft.tree import DirTree, find_tree
+from vllm_graft.tree import DirTree
 
 if TYPE_CHECKING:
     from vllm_graft.planner import Plan
 
-_FORMAT: Final = "1"  # changes when the bundle's layout or the engine's output does
 SITE: Final = Path(__file__).parent / "_site"
 
 
@@ -46,11 +43,13 @@ def bundle(tree: DirTree, series: Sequence[str], without: Sequence[str]) -> Path
 
     Raises:
         NotRunnableError: Some patch does not apply, or cannot be taken out.
-        GraftError: A patch is malformed, or a target cannot be read or parsed.
+        GraftError: A patch is malformed, a target cannot be read or parsed, or the
+            cache cannot be written.
     """
     root = str(tree.root.resolve())
-    request = _digest([_FORMAT, root, *_texts(series), "without", *_texts(without)])
-    store = cache_dir("run")
+    texts = [*_texts(series), "without", *_texts(without)]
+    request = _digest([*_tool(), root, *texts])
+    store = cache_path("run")
     known = store / f"{request}.json"
     key = _key(tree, known)
     if key is None or not (store / key / "manifest.json").is_file():
@@ -82,78 +81,23 @@ def environment(
     return env
 
 
-def command_tree(command: Sequence[str]) -> DirTree:
-    """The tree that a command would import vLLM from.
-
-    It is asked of the Python that the command starts, found by its name or by the
-    ``#!`` line of its script; else it is the tree that :func:`find_tree` finds.
-    """
-    python = _interpreter(command[0])
-    if python is None:
-        return find_tree()
-    code = "import json, os, sys; print(json.dumps([os.getcwd(), *sys.path[1:]]))"
-    try:
-        done = subprocess.run(
-            [python, "-c", code], capture_output=True, check=True, timeout=60
-        )
-        folders = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return find_tree()
-    for folder in folders:
-        if (Path(folder) / "vllm" / "__init__.py").is_file():
-            return DirTree(Path(folder))
-    raise TreeError(
-        "has no vLLM",
-        where=python,
-        hint="install vLLM there, or name a tree with --tree",
-    )
-
-
-def start(command: Sequence[str], env: Mapping[str, str]) -> None:
-    """Replaces this process by the command.
-
-    Raises:
-        GraftError: There is no such command.
-    """
-    sys.stdout.flush()
-    try:
-        os.execvpe(command[0], list(command), dict(env))  # noqa: S606 - its purpose
-    except OSError as error:
-        raise GraftError(
-            f"cannot start it: {error.strerror}",
-            where=command[0],
-            hint="write the command as in a shell, after --",
-        ) from error
-
-
-def _interpreter(name: str) -> str | None:
-    path = which(name)
-    if path is None:
-        return None
-    if Path(path).name.startswith("python"):
-        return path
-    with Path(path).open("rb") as stream:
-        first = stream.readline(300)
-    words = first[2:].decode(errors="replace").split() if first[:2] == b"#!" else []
-    if words and Path(words[0]).name == "env":
-        words = words[1:]
-    if words and Path(words[0]).name.startswith("python"):
-        return which(words[0])
-    return None
-
-
 def _texts(series: Iterable[str]) -> list[str]:
     """All that a series is made of, as digests."""
-    from vllm_graft.series import patches_folder  # noqa: PLC0415
-
     parts = []
     for name in series:
-        folder = Path(name) if (Path(name) / "series").is_file() else None
-        folder = folder or patches_folder() / name
-        files = [folder / "series", *sorted(folder.glob("*.spatch"))]
+        folder = series_folder(name)
         parts.append(name)
-        parts += [_digest([f.name, f.read_text()]) for f in files if f.is_file()]
+        for file in [folder / "series", *sorted(folder.glob("*.spatch"))]:
+            parts += [file.name, sha256(file.read_bytes()).hexdigest()]
     return parts
+
+
+def _tool() -> list[str]:
+    """The state of the tool itself: another version may plan otherwise."""
+    with os.scandir(Path(__file__).parent) as entries:
+        files = [entry for entry in entries if entry.name.endswith(".py")]
+    states = [(file.name, file.stat()) for file in files]
+    return sorted(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in states)
 
 
 def _key(tree: DirTree, known: Path) -> str | None:
@@ -194,18 +138,18 @@ def _plan(
     paths = sorted({p for one in (*forward, *backward) for p in one.paths()})
     key = _digest([known.stem, *_states(tree, paths)])
     files = {}
-    folder = cache_dir("run", key)
+    folder = cache_path("run", key)
     for path, change in net.items():
         after = last[path]
         if change.before is None or after is None or change.before == after:
             continue  # new files are tests; nothing imports them
         digest = sha256(after).hexdigest()
-        _write(folder / digest, after)
+        write_atomic(folder / digest, after)
         before = sha256(change.before).hexdigest()
         files[_module(path)] = {"path": path, "before": before, "after": digest}
     manifest = {"root": str(tree.root.resolve()), "files": files}
-    _write(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
-    _write(known, json.dumps({"paths": paths}).encode())
+    write_atomic(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    write_atomic(known, json.dumps({"paths": paths}).encode())
     return key
 
 
@@ -216,9 +160,3 @@ def _module(path: str) -> str:
 
 def _digest(parts: Iterable[str]) -> str:
     return sha256(json.dumps(list(parts)).encode()).hexdigest()
-
-
-def _write(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(data)
-    draft.replace(path)

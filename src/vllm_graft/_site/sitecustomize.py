@@ -25,19 +25,22 @@ import sys
 
 def _load_package() -> None:
     """Import ``vllm_graft`` from beside this file, whatever ``sys.path`` has."""
-    import importlib.util
+    # By hand: `importlib.util` imports much, in every process there is.
+    from importlib.machinery import ModuleSpec, SourceFileLoader
 
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-    spec = importlib.util.spec_from_file_location(
-        "vllm_graft",
-        os.path.join(folder, "__init__.py"),  # noqa: PTH118
-        submodule_search_locations=[folder],
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{folder} is no package")
-    module = importlib.util.module_from_spec(spec)
+    origin = os.path.join(folder, "__init__.py")  # noqa: PTH118
+    loader = SourceFileLoader("vllm_graft", origin)
+    spec = ModuleSpec("vllm_graft", loader, origin=origin, is_package=True)
+    spec.has_location = True
+    module = type(sys)("vllm_graft")
+    module.__spec__ = spec
+    module.__file__ = origin
+    module.__path__ = spec.submodule_search_locations = [folder]
+    module.__package__ = "vllm_graft"
+    module.__loader__ = loader
     sys.modules["vllm_graft"] = module
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
 
 
 def _install() -> None:
@@ -60,13 +63,14 @@ def _install() -> None:
 def _chain() -> None:
     """Run the ``sitecustomize`` that this one shadows, if there is one."""
     from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
 
     here = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120
     path = [entry for entry in sys.path if os.path.realpath(entry) != here]
     spec = PathFinder.find_spec("sitecustomize", path)
     if spec is None or spec.loader is None:
         return
+    from importlib.util import module_from_spec
+
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
