@@ -1,10 +1,11 @@
-"""The series with one of its edits left out, as folders for ``--series``.
+"""The series with one of its four edits left out.
 
 What the shipped and the proving tests say of them shows that no edit is idle.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 from collections.abc import Mapping
@@ -14,19 +15,16 @@ from types import MappingProxyType
 from vllm_graft.series import patches_folder
 
 SERIES = "mrv2-async-output"
-_BUSY_LOOP = ("0002-multiproc-executor.spatch", "worker_busy_loop")
-_RUNNER = "0003-gpu-model-runner.spatch"
 
-# What is left out: the patch, and the word that the header of the hunk contains.
-# None stands for all hunks that change what runs.
+#: The edits that are a hunk of their own: the patch, and a word of the hunk's header.
+#: Those of the runner's methods are one hunk; see :func:`with_method`.
 EDITS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "uniproc": ("0001-uniproc-executor.spatch", "UniProcExecutor.collective_rpc"),
-        "busy-loop": _BUSY_LOOP,
-        "sample-tokens": (_RUNNER, "GPUModelRunner.sample_tokens"),
-        "pool": (_RUNNER, "GPUModelRunner.pool"),
+        "busy-loop": ("0002-multiproc-executor.spatch", "worker_busy_loop"),
     }
 )
+METHODS = ("sample_tokens", "pool")
 NAIVE = "busy-loop"
 
 
@@ -55,9 +53,24 @@ def mutated(edit: str, folder: Path) -> Path:
     return copy
 
 
-def mutations(folder: Path) -> dict[str, Path]:
-    """All four, by the edit that is left out."""
-    return {edit: mutated(edit, folder) for edit in EDITS}
+def with_method(source: bytes, donor: bytes, name: str) -> bytes:
+    """A source with one method of ``GPUModelRunner`` taken from another source."""
+
+    def place(text: bytes) -> slice:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and node.name == "GPUModelRunner":
+                (found,) = (
+                    part
+                    for part in node.body
+                    if isinstance(part, ast.FunctionDef) and part.name == name
+                )
+                return slice(found.lineno - 1, found.end_lineno)
+        raise AssertionError("there is no GPUModelRunner")
+
+    lines, new = source.splitlines(keepends=True), donor.splitlines(keepends=True)
+    assert lines[place(source)] != new[place(donor)], f"{name} is not edited"
+    lines[place(source)] = new[place(donor)]
+    return b"".join(lines)
 
 
 def without_hunk(patch: str, scope: str) -> str | None:

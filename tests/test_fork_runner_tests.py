@@ -7,7 +7,6 @@ out. All of them run at once, two at a time, because most of a run is its import
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from mutations import METHODS, with_method
 from overlay import add_tests, overlay_vllm
 from test_fork_tests import SERIES, Outcomes, _expected
 from vllm_graft import DirTree, load_series, plan
@@ -27,7 +27,6 @@ from vllm_graft.engine_env import EngineEnv, cpu_engine, ensure
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 RUNNER = "vllm/v1/worker/gpu/model_runner.py"
-METHODS = ("sample_tokens", "pool")
 # Enough for a run with an edit left out; needs half of the engines.
 SYNCHRONOUS = "not async_scheduling and not scheduling_modes"
 
@@ -85,26 +84,6 @@ def _changes(engine: EngineEnv) -> tuple[dict[str, bytes], dict[str, bytes]]:
     after = {c.path: c.after for c in sources if c.after is not None}
     assert len(before) == len(after) == 3
     return before, after
-
-
-def with_method(source: bytes, donor: bytes, name: str) -> bytes:
-    """A source with one method of ``GPUModelRunner`` taken from another source."""
-
-    def place(text: bytes) -> slice:
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ClassDef) and node.name == "GPUModelRunner":
-                (found,) = (
-                    part
-                    for part in node.body
-                    if isinstance(part, ast.FunctionDef) and part.name == name
-                )
-                return slice(found.lineno - 1, found.end_lineno)
-        raise AssertionError("there is no GPUModelRunner")
-
-    lines, new = source.splitlines(keepends=True), donor.splitlines(keepends=True)
-    assert lines[place(source)] != new[place(donor)], f"{name} is not edited"
-    lines[place(source)] = new[place(donor)]
-    return b"".join(lines)
 
 
 def _tests(root: Path) -> Path:

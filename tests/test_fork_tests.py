@@ -26,8 +26,9 @@ pytestmark = pytest.mark.engine
 SERIES = "mrv2-async-output"
 EXECUTOR_TESTS = "tests/v1/executor"
 
+UNIPROC = "0001-uniproc-executor.spatch"
 BUSY_LOOP = "0002-multiproc-executor.spatch"
-SOURCES = {"0001-uniproc-executor.spatch", BUSY_LOOP, "0003-gpu-model-runner.spatch"}
+SOURCES = {UNIPROC, BUSY_LOOP, "0003-gpu-model-runner.spatch"}
 
 # What fails where the busy loop hands an output over outside of its `try`.
 OUTSIDE_TRY = [
@@ -127,9 +128,9 @@ def test_all_pass_with_the_series(run_tests: Callable[[set[str]], Outcomes]) -> 
     [
         (set(), OUTSIDE_TRY + UNRESOLVED),
         (SOURCES - {BUSY_LOOP}, OUTSIDE_TRY),
-        ({BUSY_LOOP}, UNRESOLVED),
+        (SOURCES - {UNIPROC}, UNRESOLVED),
     ],
-    ids=["base", "busy-loop-as-it-was", "only-the-busy-loop"],
+    ids=["base", "busy-loop-as-it-was", "uniproc-as-it-was"],
 )
 def test_exactly_these_fail_without_it(
     run_tests: Callable[[set[str]], Outcomes], patches: set[str], patterns: list[str]
