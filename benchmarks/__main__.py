@@ -17,7 +17,9 @@ from benchmarks.timing import Failed
 from vllm_graft import GraftError, git
 
 #: In the order in which they run; each is a module with ``ROUNDS`` and ``measure``.
-NAMES = ("apply", "engine", "status", "carry", "matrix")
+NAMES = ("apply", "engine", "status", "carry", "matrix", "startup", "rpc", "tokens")
+#: They need the engine environment, which they install.
+ON_THE_ENGINE = ("rpc", "tokens")
 
 
 def main(argv: Sequence[str]) -> int:

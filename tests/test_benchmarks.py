@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import ast_grep, carry, codemod, inputs, series, textual, timing
+from benchmarks import (
+    ast_grep,
+    carry,
+    codemod,
+    inputs,
+    rpc,
+    series,
+    textual,
+    timing,
+)
+from benchmarks.sides import BASE, GRAFTED, contestants, sides
 from benchmarks.table import Table, goal
 
 import loopback
@@ -108,7 +118,10 @@ def _miniatures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
         inputs.release.cache_clear()
 
 
-@pytest.mark.parametrize("name", command.NAMES)
+LIGHT = [name for name in command.NAMES if name not in command.ON_THE_ENGINE]
+
+
+@pytest.mark.parametrize("name", LIGHT)
 @pytest.mark.usefixtures("_miniatures")
 def test_a_benchmark_prints_its_table(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -121,6 +134,33 @@ def test_a_benchmark_prints_its_table(
     for row in table["rows"]:
         assert f"| {row[0]} " in printed
     assert table["raw"]
+
+
+@pytest.mark.engine
+def test_round_trips_are_measured_on_base_and_grafted() -> None:
+    table = rpc.measure(1)
+    names = [row[0] for row in table.rows]
+    assert len(names) == len(set(names)) == len(table.notes) == 6
+    assert names[:2] == ["mp, small, sync", "mp, large, sync"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("scheduling", ["sync", "async"])
+def test_tokens_are_measured_on_base_and_grafted(scheduling: str) -> None:
+    with sides("steps", "uni", scheduling) as pair:
+        samples = timing.interleave(contestants(pair, {"tokens": 2}), 1, base=BASE)
+        schedulers = {side.about["scheduler"] for side in pair.values()}
+    assert schedulers == {{"sync": "Scheduler", "async": "AsyncScheduler"}[scheduling]}
+    assert samples.ratio(GRAFTED, "wall") > 0
+
+
+@pytest.mark.engine
+def test_a_side_that_ends_early_is_an_error() -> None:
+    with (
+        pytest.raises(timing.Failed, match=r"(?s)a side ended:.*KeyError"),
+        sides("rpc", "uni", "sync") as pair,
+    ):
+        pair[BASE].ask({"wrong": 1})
 
 
 def test_a_patch_that_leaves_something_out_is_wrong(tmp_path: Path) -> None:
