@@ -129,7 +129,8 @@ run_to "$out/summary.json" \
   failures+=("the fork's tests")
 
 if run "$graft" verify --help >/dev/null; then
-  options=(--device cuda --json --junit "$out/verify.xml" --html "$out/verify.html")
+  options=(--series "$SERIES" --device cuda --json)
+  options+=(--junit "$out/verify.xml" --html "$out/verify.html")
   [[ $QUICK != 1 ]] || options+=(--quick)
   run_to "$out/verify.json" "$graft" verify "${options[@]}" || failures+=(verify)
 else

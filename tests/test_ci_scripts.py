@@ -225,7 +225,7 @@ def test_it_does_not_hold_where_a_test_fails_with_the_series(script: Script) -> 
     assert "t::1 failed with the series" in done.errors
     assert "failed: the fork's tests" in done.errors
     # The rest is still worth knowing.
-    assert any(line.startswith("vllm-graft verify --device") for line in done.log)
+    assert any(line.startswith("vllm-graft verify --series") for line in done.log)
 
 
 @pytest.mark.parametrize(
@@ -257,15 +257,15 @@ def test_tests_that_could_not_run_are_no_result(script: Script, side: str) -> No
 
 
 def test_it_does_not_hold_where_verify_fails(script: Script) -> None:
-    done = script(world(verify=["--device"]))
+    done = script(world(verify=["--series"]))
     assert done.code == 1
     assert "failed: verify" in done.errors
 
 
 def test_verify_may_be_quick(script: Script) -> None:
     done = script(world(), QUICK="1")
-    (line,) = (x for x in done.log if x.startswith("vllm-graft verify --device"))
-    assert line.startswith("vllm-graft verify --device cuda --json")
+    (line,) = (x for x in done.log if x.startswith("vllm-graft verify --series"))
+    assert "--series mrv2-async-output --device cuda --json" in line
     assert line.endswith("--quick")
 
 
