@@ -3,12 +3,15 @@
 #   PYTHON   a Python 3.10 or newer to make the environment with
 #   VLLM     the release to fetch
 #   FORK     where the fork goes
+#   SERIES   the series to apply; several with spaces between, in quotes
 PYTHON ?= python3
 VLLM ?= 0.23.0
 FORK ?= fork
 VENV ?= .venv
+SERIES ?= mrv2-async-output
 BIN := $(VENV)/bin
 GRAFT := $(BIN)/vllm-graft
+WANTED := $(SERIES:%=--series %)
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
@@ -29,11 +32,11 @@ $(FORK)/.git/HEAD: | $(READY)
 graft: $(READY) $(FORK)/.git/HEAD ## make fork/: vLLM with the series as commits, and dist/: the mail
 	@git -C $(FORK) config user.email >/dev/null || git -C $(FORK) config user.email graft@localhost
 	@git -C $(FORK) config user.name >/dev/null || git -C $(FORK) config user.name vllm-graft
-	$(GRAFT) apply --commit --series mrv2-async-output $(FORK)
-	$(GRAFT) status --series mrv2-async-output $(FORK)
+	$(GRAFT) apply --commit $(WANTED) $(FORK)
+	$(GRAFT) status $(WANTED) $(FORK)
 	@git -C $(FORK) --no-pager log --oneline v$(VLLM)..HEAD
 	@git -C $(FORK) --no-pager diff --stat v$(VLLM) HEAD
-	$(GRAFT) export --series mrv2-async-output -o dist $(FORK)
+	$(GRAFT) export $(WANTED) -o dist $(FORK)
 
 test: $(READY) ## run the tests, executors of real vLLM included; the first time installs the engine (6 GB) into the cache
 	$(BIN)/python -m pytest -n auto -m "not engine"
