@@ -92,6 +92,9 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "handle-output-raises": Fault(_step, ("mp",)),
     # Nothing in vLLM is known to fail there. A tree that reports it answers twice.
     "send-fails-half-way": Fault(_step, ("mp",), usual=False),
+    "overflow-not-sent": Fault(_step, ("mp",), usual=False),
+    "nothing-sent": Fault(_step, ("mp",), usual=False),
+    "set-device-raises": Fault(_step, ("mp",), usual=False),
     "worker-killed": Fault(_step, ("mp",)),
     "worker-stopped": Fault(_step, ("mp",)),
     "every-rank-raises": Fault(_on_all_ranks, ("mp",), _on_all_ranks),
@@ -132,9 +135,11 @@ def observe(case: Case, step: int) -> tuple[Record, list[str]]:
         case: What to do, with which executor.
         step: The number of the call that the fault meets, from 1.
     """
-    from vllm_graft.proof.stub import Driver  # noqa: PLC0415
+    from vllm_graft.proof import stub  # noqa: PLC0415
 
-    driver = Driver(case.executor, case.scheduling == "async", TIMEOUT)
+    if case.fault == "set-device-raises":
+        stub.break_threads()
+    driver = stub.Driver(case.executor, case.scheduling == "async", TIMEOUT)
     segments = leftovers.segments_of(driver.queues)
     contexts = [queue.local_socket.context for queue in driver.queues]
     driver.queues.clear()

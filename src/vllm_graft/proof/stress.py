@@ -2,6 +2,7 @@
 
     python -m vllm_graft.proof.stress [--calls N] [--seed N] [--output FILE]
         [--scheduling sync|async]… [--also FAULT]…
+        [--also-async FAULT]…
 
 Blocking and non-blocking calls are mixed, some answered by one rank and some by all,
 with several futures outstanding and asked for out of order. Every answer, an error
@@ -10,7 +11,7 @@ before. It must be the number of the call again: each ran once, and in order. At
 end no response may be left in any queue.
 
 Only faults that leave the worker of any tree alive are put in; with ``--also``, one
-more in synchronous mode.
+more in synchronous mode, with ``--also-async`` in asynchronous.
 """
 
 from __future__ import annotations
@@ -190,13 +191,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
     stub.warm_up()
     modes = arguments.scheduling or list(SURVIVED)
+    also = {"sync": arguments.also, "async": arguments.also_async}
     jobs = [
         functools.partial(
             stress,
             mode,
             arguments.calls,
             arguments.seed,
-            [*SURVIVED[mode], *(arguments.also if mode == "sync" else ())],
+            [*SURVIVED[mode], *also[mode]],
         )
         for mode in modes
     ]
@@ -216,8 +218,11 @@ def main() -> int:
     parser.add_argument("--output", type=Path)
     modes = list(SURVIVED)
     parser.add_argument("--scheduling", action="append", choices=modes, default=[])
-    also = ["unpicklable"]
-    parser.add_argument("--also", action="append", choices=also, default=[])
+    for name, faults in (
+        ("--also", ["unpicklable"]),
+        ("--also-async", ["get-output-raises", "unpicklable"]),
+    ):
+        parser.add_argument(name, action="append", choices=faults, default=[])
     arguments = parser.parse_args()
     os.environ["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")

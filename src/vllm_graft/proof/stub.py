@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from vllm.config import DeviceConfig, ParallelConfig, VllmConfig
+from vllm.platforms import current_platform
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 from vllm.v1.outputs import AsyncModelRunnerOutput, ModelRunnerOutput
@@ -30,6 +31,7 @@ from vllm_graft.proof.numbered import LARGE, NumberedOutput
 RANKS: Final = 2  # workers of a MultiprocExecutor
 SLOW: Final = 1.0  # seconds that a slow output takes to resolve
 _RUNNER: Final = "vllm.v1.worker.gpu.model_runner"
+_OVERFLOWING: Final = ("large", "overflow-not-sent")  # do not fit into a chunk
 _PR_SET_PDEATHSIG: Final = 1  # of prctl(2)
 
 # Set by a worker that has begun with a slow request; a driver's own.
@@ -68,7 +70,7 @@ def runner_resolves() -> bool:
 
 def answer(request: Request) -> ModelRunnerOutput:
     """The right answer to a request."""
-    filler = [bytes(LARGE)] if request.fault == "large" else []
+    filler = [bytes(LARGE)] if request.fault in _OVERFLOWING else []
     return ModelRunnerOutput(
         req_ids=["0"],
         req_id_to_index={"0": 0},
@@ -96,7 +98,8 @@ class StubOutput(AsyncModelRunnerOutput):  # type: ignore[misc]
         """Called by whoever resolves it; for ``slow``, takes a while."""
         fault = self.request.fault
         if fault == "get-output-raises":
-            raise ValueError(f"get_output of {self.request.number}")
+            message = f"get_output of {self.request.number}"
+            raise ValueError(message) from OSError("the copy")
         if fault == "slow":
             time.sleep(SLOW)
         output = answer(self.request)
@@ -157,20 +160,40 @@ def break_sending() -> None:
     """Make the worker processes forked from now on fail where a request asks for it.
 
     ``handle-output-raises``: before anything is sent. ``send-fails-half-way``: after
-    the response was written, when the reader is notified.
+    the response was written, when the reader is notified. ``overflow-not-sent``: after
+    it was announced, when it goes by socket. ``nothing-sent``: whatever it is, and
+    from then on.
     """
     original = WorkerProc.handle_output
 
     def handle_output(self: WorkerProc, output: Any) -> None:
-        worker = self.worker.worker
+        worker, queue = self.worker.worker, self.worker_response_mq
         fault, worker.pending = worker.pending, ""
         if fault == "handle-output-raises":
             raise OSError("handle_output")
         if fault == "send-fails-half-way":
-            _fail_once(self.worker_response_mq._spin_condition, "notify")  # noqa: SLF001
+            _fail_once(queue._spin_condition, "notify")  # noqa: SLF001
+        if fault == "overflow-not-sent":
+            queue.local_socket = SimpleNamespace(send_multipart=_fail)
+        if fault == "nothing-sent":
+            queue.enqueue = _fail
         original(self, output)
 
     WorkerProc.handle_output = handle_output
+
+
+def break_threads() -> None:
+    """Make threads of the worker processes forked from now on set no device."""
+
+    def set_device(device: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError(f"set_device of {device}")
+
+    current_platform.set_device = set_device
+
+
+def _fail(*_: Any, **__: Any) -> None:
+    raise OSError("broken")
 
 
 def _fail_once(owner: Any, name: str) -> None:

@@ -26,7 +26,11 @@ pytestmark = [pytest.mark.cpu_test, pytest.mark.skip_global_cleanup]
 # Seconds that an RPC may take. Who waits that long was not answered.
 TIMEOUT = 10
 
-# What sending does in this process: "fails half way" or "fails at once".
+# Bytes that do not fit into a block of a worker's queue, and go by socket.
+LARGE = 25 * 2**20
+
+# What sending does in this process: "fails at once", "fails half way", where the
+# block is written, or "fails by socket".
 sending = ""
 
 in_both_modes = pytest.mark.parametrize(
@@ -77,7 +81,12 @@ class StubWorker(WorkerBase):
     def failing_send(self, how: str) -> AsyncModelRunnerOutput:
         global sending
         sending = how
-        return StubOutput(how)
+        return StubOutput(bytes(LARGE) if how == "fails by socket" else how)
+
+
+class BrokenSocket:
+    def send_multipart(self, *args, **kwargs):
+        raise OSError("the socket is broken")
 
 
 @contextmanager
@@ -118,14 +127,18 @@ def executor(async_scheduling, monkeypatch):
     def enqueue_or_fail(self, *args, **kwargs):
         if sending == "fails at once":
             raise OSError("the queue is broken")
+        if sending == "fails by socket":
+            monkeypatch.setattr(self, "local_socket", BrokenSocket())
         return enqueue(self, *args, **kwargs)
 
     @contextmanager
     def acquire_write_and_fail(self, *args, **kwargs):
+        global sending
         with acquire_write(self, *args, **kwargs) as buffer:
             yield buffer
         if sending == "fails half way":
-            raise OSError("the socket is broken")
+            sending = ""  # what is sent next would go out
+            raise OSError("the reader is not notified")
 
     monkeypatch.setattr(MessageQueue, "enqueue", enqueue_or_fail)
     monkeypatch.setattr(MessageQueue, "acquire_write", acquire_write_and_fail)
@@ -173,6 +186,13 @@ def test_caller_is_told_the_error_and_its_cause(executor, method):
 def test_caller_is_told_that_output_cannot_be_pickled(executor):
     with pytest.raises(RuntimeError, match="TypeError: cannot pickle"):
         call(executor, "unpicklable", None)
+    assert call(executor, "resolved", 8) == 8
+
+
+@in_both_modes
+def test_caller_is_told_that_large_output_cannot_be_sent(executor):
+    with pytest.raises(RuntimeError, match="OSError: the socket is broken"):
+        call(executor, "failing_send", "fails by socket")
     assert call(executor, "resolved", 8) == 8
 
 
