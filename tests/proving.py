@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,18 @@ TIMEOUT = 800  # seconds; most of it is room for a busy machine
 
 
 def prove(
-    module: str, *words: str, series: str | Path | None, output: Path
+    module: str,
+    *words: str,
+    series: str | Path | Sequence[str] | None,
+    output: Path,
 ) -> dict[str, Any]:
     """The result of a module of ``vllm_graft.proof``.
 
     Args:
         module: Its name.
         words: Its arguments, besides ``--output``.
-        series: What is grafted by ``vllm-graft run``: a name or a folder; None for
-            the tree as it is.
+        series: What is grafted by ``vllm-graft run``: a name, a folder or several
+            names; None for the tree as it is.
         output: The file for the result; its log gets the same name and ``.log``.
     """
     command = [engine_python(), "-m", f"vllm_graft.proof.{module}", *words]
@@ -36,7 +40,8 @@ def prove(
         env = environment(env)
     else:
         graft = [sys.executable, "-m", "vllm_graft", "run", "--cpu"]
-        command = [*graft, "--series", str(series), "--", *command]
+        several = [series] if isinstance(series, str | Path) else series
+        command = [*graft, *(f"--series={one}" for one in several), "--", *command]
     log = output.with_suffix(".log")
     with log.open("w") as stream:
         subprocess.run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,19 +14,43 @@ from vllm_graft.proof.stress import Tally, plan
 pytestmark = pytest.mark.timeout(900)
 
 CALLS = 10_000
-KINDS = ("call-raises", "get-output-raises", "large", "plain", "resolved")
+HARDENING = "async-output-hardening"
+KINDS = {"call-raises", "large", "plain", "resolved"}
 
 
-@pytest.fixture(scope="module", params=["base", SERIES])
+class Tree(NamedTuple):
+    """What is grafted, and which faults its workers survive by mode, besides KINDS."""
+
+    series: tuple[str, ...] | None
+    synchronous: tuple[str, ...] = ("get-output-raises",)
+    asynchronous: tuple[str, ...] = ()
+
+
+ALL = ("get-output-raises", "unpicklable")
+TREES = {
+    "base": Tree(None),
+    SERIES: Tree((SERIES,), ALL),
+    HARDENING: Tree((HARDENING,), ALL, ALL),
+    "both": Tree((SERIES, HARDENING), ALL, ALL),
+}
+
+
+@pytest.fixture(scope="module", params=TREES.values(), ids=TREES)
+def tree(request: pytest.FixtureRequest) -> Tree:
+    found: Tree = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
 def runs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Any]]:
     """The summary of a run by its scheduling."""
-    series = None if request.param == "base" else SERIES
-    # What cannot be sent ends a worker of base.
-    also = ("--also", "unpicklable") if series else ()
+    also = [f"--also-async={fault}" for fault in tree.asynchronous]
+    if "unpicklable" in tree.synchronous:
+        also.append("--also=unpicklable")
     output: Path = tmp_path_factory.mktemp("stress") / "result.json"
-    result = prove("stress", *also, series=series, output=output)
+    result = prove("stress", *also, series=tree.series, output=output)
     return {run["scheduling"]: run for run in result["runs"]}
 
 
@@ -41,9 +65,11 @@ def test_every_call_is_answered_once_and_in_order(
 
 
 @pytest.mark.engine
-def test_every_kind_of_call_was_made(runs: dict[str, dict[str, Any]]) -> None:
-    assert set(runs["sync"]["by_kind"]) - {"unpicklable"} == set(KINDS)
-    assert set(runs["async"]["by_kind"]) == set(KINDS) - {"get-output-raises"}
+def test_every_kind_of_call_was_made(
+    runs: dict[str, dict[str, Any]], tree: Tree
+) -> None:
+    assert set(runs["sync"]["by_kind"]) == {*KINDS, *tree.synchronous}
+    assert set(runs["async"]["by_kind"]) == {*KINDS, *tree.asynchronous}
 
 
 @pytest.mark.engine
