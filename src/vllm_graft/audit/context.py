@@ -1,0 +1,119 @@
+"""What all kinds of rules have in common."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vllm_graft.audit.inference import Types
+from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.project import Project
+from vllm_graft.audit.rules import Rule
+
+
+class Hit(NamedTuple):
+    """A place that a rule is about.
+
+    Args:
+        node: The node.
+        scope: The function around it, or the module.
+        subject: What it is about; fills in the rule's message.
+        detail: What was seen; fills in the rule's message.
+        owner: The name of the class around it, where no function is.
+    """
+
+    node: ast.AST
+    scope: Scope
+    subject: str
+    detail: str
+    owner: str = ""
+
+
+@dataclass
+class Context:
+    """What the audit knows.
+
+    Args:
+        project: Where names are looked up.
+        base: The vLLM that the code builds on; None where it is missing.
+        types: Infers the classes of expressions.
+    """
+
+    project: Project
+    base: Project | None
+    types: Types
+
+
+class Kind:
+    """Looks for the hits of one rule.
+
+    Args:
+        rule: The rule.
+        context: What the audit knows.
+    """
+
+    #: Options that name the words whose lines are looked at.
+    WORDS: tuple[str, ...] = ()
+    #: Where on a line a word counts; ``{}`` stands for the words.
+    PATTERN = r"\.\s*(?:{})\b"
+
+    def __init__(self, rule: Rule, context: Context) -> None:
+        self.rule = rule
+        self.context = context
+        self.project = context.project
+        self.types = context.types
+
+    @classmethod
+    def pattern(cls, rule: Rule) -> tuple[frozenset[bytes], re.Pattern[bytes]]:
+        """What a file must hold to be worth parsing: some word, and the pattern."""
+        names = {n.rpartition(".")[2] for o in cls.WORDS for n in rule.all(o)}
+        text = cls.PATTERN.replace("{}", "|".join(sorted(names)))
+        return frozenset(n.encode() for n in names), re.compile(text.encode())
+
+    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+        """The hits in a module.
+
+        Args:
+            module: The module.
+            sites: The nodes around the lines that the pattern matches.
+        """
+        raise NotImplementedError
+
+    def names(self, option: str) -> frozenset[str]:
+        """What the names of an option stand for in this project."""
+        found: set[str] = set()
+        for name in self.rule.all(option):
+            found |= {name, *self.project.canonical(name)}
+        return frozenset(found)
+
+    def is_a(self, dotted: str, targets: frozenset[str]) -> bool:
+        """Whether a class is one of some others, or inherits from one."""
+        return self.project.is_a(dotted, targets)
+
+
+def short(dotted: str) -> str:
+    """A name without its module, as far as case tells."""
+    parts = dotted.replace(".<locals>", "").split(".")
+    for number, part in enumerate(parts):
+        if part[:1].isupper():
+            return ".".join(parts[number:])
+    return parts[-1]
+
+
+def terminal(node: ast.AST) -> str:
+    """The last part of a dotted expression; empty for any other."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def instance_of(scope: Scope) -> str:
+    """The class whose method a scope is part of; empty if it is part of none."""
+    for around in scope.chain():
+        if around.owner is not None:
+            return around.module.class_name(around.owner)
+    return ""

@@ -1,0 +1,54 @@
+"""Code that resolves what is resolved already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Literal
+
+from vllm_graft.audit.context import Context, Hit, terminal
+from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.results import ResultKind, origins
+from vllm_graft.audit.rules import Rule
+
+
+class NeedlessResolve(ResultKind):
+    """``executor.m(...).get_output()`` without a look at what it is."""
+
+    WORDS = ("methods",)
+    DROP: Literal["resolved", "unresolved"] = "unresolved"
+
+    def __init__(self, rule: Rule, context: Context) -> None:
+        super().__init__(rule, context)
+        self.targets = self.names("classes")
+        self.methods = frozenset(rule.all("methods"))
+        self.holders = frozenset(rule.all("holders"))
+
+    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+        """See :class:`Kind`."""
+        if self.rule.one("resolve").encode() not in module.data:
+            return
+        done: set[Scope] = set()
+        for site in sites:
+            call, scope = site.node, site.scope
+            if scope in done or not isinstance(call, ast.Call):
+                continue
+            if not self._is_source(call, scope):
+                continue
+            done.add(scope)
+            for event in self.follow(scope, self._is_source):
+                if event.kind == "resolve":
+                    first = origins([event], "resolve")[0]
+                    said = f"line {first.lineno}"
+                    yield Hit(event.node, scope, ast.unparse(first.func), said)
+
+    def _is_source(self, call: ast.Call, scope: Scope) -> bool:
+        match call.func:
+            case ast.Attribute(value=receiver, attr=name) if name in self.methods:
+                pass
+            case _:
+                return False
+        classes = self.types.of(receiver, scope)
+        if classes:
+            return any(self.is_a(dotted, self.targets) for dotted in classes)
+        return terminal(receiver) in self.holders
