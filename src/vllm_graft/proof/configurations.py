@@ -84,6 +84,8 @@ def driver_environment(base: Mapping[str, str]) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         # The driver steps the engine itself: no race decides what is batched.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        # What the driver has imported, its workers need not.
+        "VLLM_WORKER_MULTIPROC_METHOD": "fork",
         # Sums depend on how threads split them.
         "OMP_NUM_THREADS": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
