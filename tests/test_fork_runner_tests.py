@@ -13,13 +13,12 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from mutations import METHODS, with_method
+from mutations import METHODS, SERIES, with_method
+from outcomes import Outcomes, matching, read_outcomes
 from overlay import add_tests, overlay_vllm
-from test_fork_tests import SERIES, Outcomes, _expected
 from vllm_graft import DirTree, load_series, plan
 from vllm_graft.cpu import environment
 from vllm_graft.engine_env import EngineEnv, cpu_engine, ensure
@@ -122,14 +121,7 @@ def _pytest(engine: EngineEnv, prefix: list[str], root: Path, select: str) -> Ou
         text=True,
         check=False,
     )
-    assert report.exists(), done.stdout
-    passed: set[str] = set()
-    failed: set[str] = set()
-    for case in ET.parse(report).iter("testcase"):
-        assert case.find("skipped") is None, case.get("name")
-        bad = any(case.find(kind) is not None for kind in ("failure", "error"))
-        (failed if bad else passed).add(case.get("name", ""))
-    return Outcomes(passed, failed, done.stdout)
+    return read_outcomes(report, done.stdout)
 
 
 def test_all_pass_with_the_series(outcomes: Mapping[str, Outcomes]) -> None:
@@ -149,4 +141,4 @@ def test_exactly_these_fail_without_it(
     outcomes: Mapping[str, Outcomes], name: str, patterns: list[str]
 ) -> None:
     run = outcomes[name]
-    assert run.failed == _expected(run, patterns + KNOWS_THE_MODE), run.output
+    assert run.failed == matching(run, patterns + KNOWS_THE_MODE), run.output

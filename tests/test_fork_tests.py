@@ -10,13 +10,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree as ET
 
 import pytest
 
+from outcomes import Outcomes, matching, read_outcomes
 from overlay import add_tests, add_version, overlay_vllm
 from vllm_graft import DirTree, load_series, plan
 from vllm_graft.engine_env import VERSION, EngineEnv, cpu_engine, ensure
@@ -44,12 +42,6 @@ UNRESOLVED = [
     "test_blocking_call_raises_error[*-failing_get_output-*]",
     "test_blocking_calls_resolve_each_output_once_and_in_order[*]",
 ]
-
-
-class Outcomes(NamedTuple):
-    passed: set[str]
-    failed: set[str]
-    output: str
 
 
 @pytest.fixture(scope="module")
@@ -95,32 +87,13 @@ def _pytest(python: Path, root: Path, *args: str) -> Outcomes:
         check=False,
     )
     sys.stdout.write(done.stdout)
-    assert report.exists(), "pytest did not get as far as a report"
-    passed: set[str] = set()
-    failed: set[str] = set()
-    for case in ET.parse(report).iter("testcase"):
-        assert case.find("skipped") is None, case.get("name")
-        bad = any(case.find(kind) is not None for kind in ("failure", "error"))
-        (failed if bad else passed).add(case.get("name", ""))
-    return Outcomes(passed, failed, done.stdout)
-
-
-def _expected(outcomes: Outcomes, patterns: list[str]) -> set[str]:
-    """The tests that match, of those that ran; every pattern names some."""
-    ran = outcomes.passed | outcomes.failed
-    # In a pattern, brackets are those of the test's name.
-    found = {
-        pattern: {n for n in ran if fnmatchcase(n, pattern.replace("[", "[[]"))}
-        for pattern in patterns
-    }
-    assert all(found.values()), found
-    return set().union(*found.values())
+    return read_outcomes(report, done.stdout)
 
 
 def test_all_pass_with_the_series(run_tests: Callable[[set[str]], Outcomes]) -> None:
     outcomes = run_tests(SOURCES)
     assert outcomes.failed == set()
-    assert _expected(outcomes, OUTSIDE_TRY + UNRESOLVED) <= outcomes.passed
+    assert matching(outcomes, OUTSIDE_TRY + UNRESOLVED) <= outcomes.passed
 
 
 @pytest.mark.parametrize(
@@ -136,4 +109,4 @@ def test_exactly_these_fail_without_it(
     run_tests: Callable[[set[str]], Outcomes], patches: set[str], patterns: list[str]
 ) -> None:
     outcomes = run_tests(patches)
-    assert outcomes.failed == _expected(outcomes, patterns)
+    assert outcomes.failed == matching(outcomes, patterns)
