@@ -1,8 +1,8 @@
 """The command line: arguments, errors and exit codes.
 
-Exit codes: 0 done or nothing to do, 1 some patch does not apply, 2 bad usage or bad
-input, 130 interrupted. Everything a command prints goes through
-:mod:`vllm_graft.report`.
+Exit codes: 0 done or nothing to do, 1 some patch does not apply or an audit found
+something, 2 bad usage or bad input, 130 interrupted. Everything a command prints goes
+through :mod:`vllm_graft.report`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
+from vllm_graft import arguments as takes
 from vllm_graft.errors import GraftError
 
 EXIT_OK: Final = 0
@@ -26,12 +27,8 @@ EXIT_BROKEN_PIPE: Final = 141
 SCHEMA: Final = Path(__file__).parent / "schemas" / "output.schema.json"
 
 _EXIT_CODES = (
-    "Exit codes: 0 done or nothing to do, 1 some patch does not apply, 2 bad usage "
-    "or bad input."
-)
-_TREE = (
-    "a vLLM checkout, or a folder that holds the package vllm (site-packages); "
-    "default: the current folder, else the installed vLLM"
+    "Exit codes: 0 done or nothing to do, 1 some patch does not apply or an audit "
+    "found something, 2 bad usage or bad input."
 )
 
 
@@ -195,84 +192,6 @@ def _lazy(name: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def _tree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tree", nargs="?", type=Path, metavar="TREE", help=_TREE)
-
-
-def _diff(parser: argparse.ArgumentParser) -> None:
-    _tree(parser)
-    parser.add_argument(
-        "--reverse", action="store_true", help="what revert would change"
-    )
-
-
-def _write(parser: argparse.ArgumentParser) -> None:
-    _tree(parser)
-    parser.add_argument(
-        "--check", action="store_true", help="only say whether it would succeed"
-    )
-    parser.add_argument(
-        "--commit", action="store_true", help="make one git commit a patch"
-    )
-    parser.add_argument(
-        "--signoff", action="store_true", help="sign the commits off (DCO)"
-    )
-
-
-def _export(parser: argparse.ArgumentParser) -> None:
-    _tree(parser)
-    parser.add_argument(
-        *("-o", "--output"),
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="the folder for the mail, made if need be",
-    )
-    parser.add_argument("--signoff", action="store_true", help="sign it off (DCO)")
-
-
-def _check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="patch files, or series by name or folder "
-        "(default: all series that come with the tool)",
-    )
-
-
-def _run_command(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--without", action="append", metavar="NAME", help="take a series out instead"
-    )
-    parser.add_argument(
-        "--cpu", action="store_true", help="Model Runner V2 without a GPU"
-    )
-    parser.add_argument(
-        "--tree", type=Path, metavar="TREE", help="import vLLM from there"
-    )
-    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
-
-
-def _fetch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("release", metavar="VERSION")
-    parser.add_argument("dest", nargs="?", type=Path, metavar="DEST")
-
-
-def _matrix(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("releases", nargs="*", metavar="VERSION")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, too")
-    parser.add_argument(
-        "--refresh", action="store_true", help="ask the index again for its releases"
-    )
-
-
-def _verify(parser: argparse.ArgumentParser) -> None:
-    from vllm_graft.verify_arguments import add  # noqa: PLC0415 - for one command
-
-    add(parser, _TREE)
-
-
 class _Command(NamedTuple):
     help: str
     add: Callable[[argparse.ArgumentParser], None]
@@ -280,19 +199,24 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: Final = {
-    "status": _Command("say where each patch stands in a tree", _tree),
-    "diff": _Command("print what apply would change, as a unified diff", _diff),
-    "apply": _Command("apply the series to a tree: every patch, or nothing", _write),
-    "revert": _Command("take the series out of a tree again", _write),
+    "status": _Command("say where each patch stands in a tree", takes.tree),
+    "diff": _Command("print what apply would change, as a unified diff", takes.diff),
+    "apply": _Command(
+        "apply the series to a tree: every patch, or nothing", takes.write
+    ),
+    "revert": _Command("take the series out of a tree again", takes.write),
     "export": _Command(
-        "write the series as mail for 'git am'; the tree stays as it is", _export
+        "write the series as mail for 'git am'; the tree stays as it is", takes.export
     ),
-    "check": _Command("look for mistakes in patch files", _check, series=False),
-    "recover": _Command("put originals back after a killed run", _tree, series=False),
+    "check": _Command("look for mistakes in patch files", takes.check, series=False),
+    "recover": _Command(
+        "put originals back after a killed run", takes.tree, series=False
+    ),
     "run": _Command(
-        "start a command with the series grafted onto its imports", _run_command
+        "start a command with the series grafted onto its imports", takes.run_command
     ),
-    "verify": _Command("run base against grafted on the real engine", _verify),
-    "fetch": _Command("get a release as a git repository", _fetch, series=False),
-    "matrix": _Command("say where each patch stands on every release", _matrix),
+    "verify": _Command("run base against grafted on the real engine", takes.verify),
+    "audit": _Command("look for code that the series break", takes.audit),
+    "fetch": _Command("get a release as a git repository", takes.fetch, series=False),
+    "matrix": _Command("say where each patch stands on every release", takes.matrix),
 }

@@ -179,6 +179,13 @@ def matrix(arguments: argparse.Namespace) -> int:
     return run(arguments, _series(arguments))
 
 
+def audit(arguments: argparse.Namespace) -> int:
+    """``vllm-graft audit``."""
+    from vllm_graft.audit.command import run  # noqa: PLC0415
+
+    return run(arguments, arguments.series or [])
+
+
 def verify(arguments: argparse.Namespace) -> int:
     """``vllm-graft verify``."""
     from vllm_graft.verify_command import run  # noqa: PLC0415

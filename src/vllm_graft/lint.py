@@ -55,6 +55,7 @@ def _series(name: str) -> Iterator[Problem]:
     except PatchError as error:
         yield _problem(error, name)
         return
+    yield from _audit_rules(folder)
     items = [_load(folder, entry) for entry in entries]
     for item in items:
         if isinstance(item, Problem):
@@ -73,6 +74,15 @@ def _series(name: str) -> Iterator[Problem]:
     if len(loaded) == len(items):  # else it is not known what is in use
         used = {path for item in loaded for path in item.contents}
         yield from _unused(folder / "files", used)
+
+
+def _audit_rules(folder: Path) -> Iterator[Problem]:
+    from vllm_graft.audit.rules import series_rules  # noqa: PLC0415 - for this alone
+
+    try:
+        series_rules(folder)
+    except PatchError as error:
+        yield _problem(error, str(folder))
 
 
 def _load(folder: Path, entry: Entry) -> SeriesPatch | Problem:

@@ -150,7 +150,7 @@ def find_tree(path: str | Path | None = None) -> DirTree:
                 where=str(here),
                 hint=f"name the tree that you mean, perhaps {folder}",
             )
-    installed = _installed()
+    installed = installed_vllm()
     if installed is None:
         raise TreeError(
             "no vLLM here: the current folder holds none, and none is installed",
@@ -160,7 +160,8 @@ def find_tree(path: str | Path | None = None) -> DirTree:
     return DirTree(installed)
 
 
-def _installed() -> Path | None:
+def installed_vllm() -> Path | None:
+    """The folder that the installed vLLM is in, found without importing it."""
     from importlib.util import find_spec  # noqa: PLC0415 - rarely needed
 
     # For a top-level package this imports nothing. A folder `vllm` that is no

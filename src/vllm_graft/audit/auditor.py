@@ -14,7 +14,7 @@ from vllm_graft.audit.inference import Types
 from vllm_graft.audit.kinds import make_kind
 from vllm_graft.audit.modules import Module
 from vllm_graft.audit.project import Project
-from vllm_graft.audit.rules import Rule
+from vllm_graft.audit.rules import Rule, known_ids
 from vllm_graft.version import vllm_version
 
 #: Told after each file: how many are done, of how many, and its name.
@@ -26,7 +26,7 @@ def audit(
     rules: Sequence[Rule],
     *,
     vllm: Path | None = None,
-    known: set[str] | None = None,
+    installed: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Looks for code that a series breaks; imports and changes nothing.
@@ -35,10 +35,9 @@ def audit(
         paths: Folders and files.
         rules: The rules of the series.
         vllm: The folder with the vLLM that the code builds on; by default one of
-            ``paths`` that holds it. Without any, names still tell what is meant, but
-            nothing is known about what vLLM's own classes inherit.
-        known: The ids of all rules that an ignore may name; those of ``rules`` by
-            default.
+            ``paths`` that holds it or lies beside it.
+        installed: The same for the case that there is none; without it, names still
+            tell what is meant, but not what vLLM's own classes inherit.
         progress: Told of every file.
 
     Raises:
@@ -46,7 +45,7 @@ def audit(
     """
     notes: list[Note] = []
     files = list(_all_files(paths, notes))
-    base = vllm or next((f.root for f in files if f.name == "vllm"), None)
+    base = vllm or next(filter(_holds_vllm, _roots(files, paths)), installed)
     report = Report([*rules, *OWN_RULES], notes=notes, files=len(files), vllm=base)
     report.vllm_version = vllm_version(base) if base else None
     if base is None:
@@ -59,9 +58,10 @@ def audit(
         )
     auditor = _Auditor(files, paths, base, rules, notes)
     ids = {rule.id for rule in rules}
+    known = known_ids() | ids
     findings: list[Finding] = []
     for number, file in enumerate(files, 1):
-        findings += auditor.findings(file, (known or set()) | ids, ids)
+        findings += auditor.findings(file, known, ids)
         if progress is not None:
             progress(number, len(files), file.path.name)
     report.findings = fingerprinted(findings)
@@ -78,6 +78,17 @@ def _all_files(paths: Sequence[Path], notes: list[Note]) -> Iterator[SourceFile]
                 yield file
 
 
+def _roots(files: Sequence[SourceFile], paths: Sequence[Path]) -> list[Path]:
+    """The folders that imports start from."""
+    packages = [file.root for file in files if file.is_package or "." in file.name]
+    folders = [home(path)[0] for path in paths if path.is_dir()]
+    return list(dict.fromkeys([*packages, *folders]))
+
+
+def _holds_vllm(root: Path) -> bool:
+    return (root / "vllm" / "__init__.py").is_file()
+
+
 class _Auditor:
     def __init__(
         self,
@@ -87,9 +98,7 @@ class _Auditor:
         rules: Sequence[Rule],
         notes: list[Note],
     ) -> None:
-        packages = [f.root for f in files if f.is_package or "." in f.name]
-        folders = [home(path)[0] for path in paths if path.is_dir()]
-        roots = [*dict.fromkeys(packages), *folders]
+        roots = _roots(files, paths)
         if base is not None:
             base = Path(os.path.abspath(base))  # noqa: PTH100
         above = [base] if base else []
@@ -121,10 +130,11 @@ class _Auditor:
         except OSError as error:
             self._note(file, f"cannot be read: {error.strerror}")
             return []
+        present = {word for word in self.words if word in data}
         wanted = [
             number
             for number, (words, pattern) in enumerate(self.patterns)
-            if any(word in data for word in words) and pattern.search(data)
+            if not present.isdisjoint(words) and pattern.search(data)
         ]
         if not wanted and MARK not in data:
             return []
@@ -145,7 +155,7 @@ class _Auditor:
 
     def _hits(self, number: int, module: Module) -> Iterator[Hit]:
         lines = module.matching_lines(self.patterns[number][1])
-        yield from self.kinds[number][0].hits(module, list(module.sites(lines)))
+        yield from self.kinds[number][0].hits(list(module.sites(lines)))
 
     def _note(self, file: SourceFile, message: str) -> None:
         self.notes.append(Note(str(file.path), message))

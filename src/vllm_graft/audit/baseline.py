@@ -33,7 +33,9 @@ def write_baseline(path: Path, findings: Iterable[Finding]) -> int:
     return len(known)
 
 
-def apply_baseline(path: Path, findings: list[Finding]) -> tuple[list[Finding], Note | None]:
+def apply_baseline(
+    path: Path, findings: list[Finding]
+) -> tuple[list[Finding], Note | None]:
     """The findings, suppressed where they are known, and what is no longer found.
 
     Raises:
@@ -49,7 +51,11 @@ def apply_baseline(path: Path, findings: list[Finding]) -> tuple[list[Finding], 
     stale = known.keys() - {finding.fingerprint for finding in findings}
     if not stale:
         return done, None
-    said = [f"{known[key].get('rule')} in {known[key].get('file')}" for key in known if key in stale]
+    said = [
+        f"{known[key].get('rule')} in {known[key].get('file')}"
+        for key in known
+        if key in stale
+    ]
     shown = ", ".join(said[:3]) + ", ..." * (len(said) > 3)
     plural = "entry is" if len(said) == 1 else "entries are"
     return done, Note(
@@ -61,17 +67,17 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     hint = "write one with 'vllm-graft audit --write-baseline FILE PATH'"
     try:
         data = json.loads(path.read_bytes())
-        if data["schema"] != _SCHEMA:
-            raise ValueError(f"schema {data['schema']}")
         known: dict[str, dict[str, Any]] = data["findings"]
-        if not all(isinstance(entry, dict) for entry in known.values()):
-            raise TypeError("an entry is no object")
+        valid = all(isinstance(entry, dict) for entry in known.values())
+        valid = valid and data["schema"] == _SCHEMA
     except OSError as error:
         raise GraftError(
             f"cannot be read: {error.strerror}", where=str(path), hint=hint
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise GraftError("not a baseline", where=str(path), hint=hint) from error
+    if not valid:
+        raise GraftError("not a baseline", where=str(path), hint=hint)
     return known
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vllm_graft.audit.inference import Types
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.project import Project
 from vllm_graft.audit.rules import Rule
 
@@ -58,7 +58,7 @@ class Kind:
     #: Options that name the words whose lines are looked at.
     WORDS: tuple[str, ...] = ()
     #: Where on a line a word counts; ``{}`` stands for the words.
-    PATTERN = r"\.\s*(?:{})\b"
+    PATTERN = r"\.\s*(?:{})\s*\("
 
     def __init__(self, rule: Rule, context: Context) -> None:
         self.rule = rule
@@ -73,12 +73,11 @@ class Kind:
         text = cls.PATTERN.replace("{}", "|".join(sorted(names)))
         return frozenset(n.encode() for n in names), re.compile(text.encode())
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
-        """The hits in a module.
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
+        """The hits among some nodes.
 
         Args:
-            module: The module.
-            sites: The nodes around the lines that the pattern matches.
+            sites: The nodes around the lines that the pattern matches, of one module.
         """
         raise NotImplementedError
 

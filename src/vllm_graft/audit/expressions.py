@@ -203,9 +203,7 @@ class Expressions:
             self.iterate(generator.target, generator.iter, inner)
             for test in generator.ifs:
                 inner, _ = self.branches(test, inner)
-        parts = (
-            [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        )
+        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         return self._all(parts, inner).inside()
 
     def _choice(self, node: ast.BoolOp, state: State) -> Value:

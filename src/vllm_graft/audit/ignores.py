@@ -66,7 +66,9 @@ def read_ignores(module: Module) -> list[Ignore]:
     text = "\n".join(module.lines)
     found = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        match = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+        match = (
+            _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+        )
         if match is None:
             continue
         line, column = token.start

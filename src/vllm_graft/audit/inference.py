@@ -137,9 +137,7 @@ class Types:
                 return self.project.resolve(node, scope) - _ANY
         return _NOTHING
 
-    def attribute(
-        self, owner: str, name: str, depth: int = _DEPTH
-    ) -> frozenset[str]:
+    def attribute(self, owner: str, name: str, depth: int = _DEPTH) -> frozenset[str]:
         """The classes that an attribute of an instance may have.
 
         The nearest class of the hierarchy that says something decides.
@@ -182,8 +180,10 @@ class Types:
                 for value in _assigned(site.node, name):
                     found |= self.of(value, site.scope, depth)
                 match site.node:
-                    case ast.AnnAssign(target=target) if _is_own(target, name):
-                        found |= self.annotation(site.node.annotation, site.scope)
+                    case ast.AnnAssign(annotation=said) if _is_own(
+                        site.node.target, name
+                    ):
+                        found |= self.annotation(said, site.scope)
         return found
 
 

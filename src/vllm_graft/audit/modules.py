@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from vllm_graft.audit.files import SourceFile
 from vllm_graft.audit.names import Function, Names, blocks
 
-
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
@@ -115,7 +114,7 @@ class Module:
 
     def matching_lines(self, pattern: re.Pattern[bytes]) -> list[int]:
         """The lines where a pattern matches, ascending."""
-        found = set()
+        found: set[int] = set()
         for match in pattern.finditer(self.data):
             found.update((self.line_at(match.start()), self.line_at(match.end() - 1)))
         return sorted(found)

@@ -55,10 +55,7 @@ class Names:
         for statement in body:
             match statement:
                 case ast.Import():
-                    for alias in statement.names:
-                        top = alias.name.partition(".")[0]
-                        target = alias.name if alias.asname else top
-                        self._bind(alias.asname or top, Import(target), sure=sure)
+                    self._take_import(statement, sure=sure)
                 case ast.ImportFrom():
                     self._take_from(statement, sure=sure)
                 case ast.ClassDef():
@@ -67,17 +64,22 @@ class Names:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._bind(statement.name, Definition(statement), sure=sure)
                 case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        if isinstance(target, ast.Name):
-                            self._bind(target.id, Alias(value), sure=sure)
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    said = self.annotations.setdefault(name, [])
+                    for variable in (t for t in targets if isinstance(t, ast.Name)):
+                        self._bind(variable.id, Alias(value), sure=sure)
+                case ast.AnnAssign(target=ast.Name() as variable):
+                    said = self.annotations.setdefault(variable.id, [])
                     said.append(statement.annotation)
                     if statement.value is not None:
-                        self._bind(name, Alias(statement.value), sure=sure)
+                        self._bind(variable.id, Alias(statement.value), sure=sure)
                 case _:
                     for part in blocks(statement):
                         self._take(part, sure=False)
+
+    def _take_import(self, statement: ast.Import, *, sure: bool) -> None:
+        for alias in statement.names:
+            top = alias.name.partition(".")[0]
+            target = alias.name if alias.asname else top
+            self._bind(alias.asname or top, Import(target), sure=sure)
 
     def _take_from(self, statement: ast.ImportFrom, *, sure: bool) -> None:
         base = self._absolute(statement)

@@ -95,7 +95,9 @@ class Project:
             roots = self._tops[top]
             if near is not None and _has(near, top):
                 roots = [near, *roots]
-            self._found[key] = next(filter(None, (self._at(r, dotted) for r in roots)), None)
+            self._found[key] = next(
+                filter(None, (self._at(r, dotted) for r in roots)), None
+            )
         return self._found[key]
 
     def _at(self, root: Path, dotted: str) -> SourceFile | None:
@@ -206,7 +208,9 @@ class Project:
                     orelse, scope, seen
                 )
             case ast.BoolOp(values=values):
-                return frozenset().union(*(self.resolve(v, scope, seen) for v in values))
+                return frozenset().union(
+                    *(self.resolve(v, scope, seen) for v in values)
+                )
             case ast.Call(
                 func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
                 args=[ast.Constant(value=str(name))],

@@ -79,7 +79,9 @@ class ResultKind(Kind):
         node, around = annotation
         wanted = self.types.annotation(node, around)
         unresolved = self.names("unresolved")
-        if wanted & self.names("resolved") and not any(self.is_a(c, unresolved) for c in wanted):
+        if wanted & self.names("resolved") and not any(
+            self.is_a(c, unresolved) for c in wanted
+        ):
             return f"is passed to {name}(), which wants {ast.unparse(node)}"
         return ""
 

@@ -18,7 +18,7 @@ class Value(NamedTuple):
     origins: frozenset[ast.AST] = frozenset()
     wrapped: bool = False
 
-    def __or__(self, other: Value) -> Value:  # type: ignore[override]
+    def __or__(self, other: Value) -> Value:
         return Value(self.origins | other.origins, self.wrapped or other.wrapped)
 
     def inside(self) -> Value:

@@ -22,9 +22,9 @@ class AttributeRead(Kind):
         self.attributes = frozenset(rule.all("attributes"))
         self.holders = frozenset(rule.all("holders"))
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
-        mixed = self._mixed(module)
+        mixed = self._mixed(sites[0].scope.module) if sites else {}
         for site in sites:
             match site.node:
                 case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
@@ -106,7 +106,5 @@ def _is_assigned(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _belongs(
-    scope: Scope, around: ast.ClassDef | None, owner: ast.ClassDef
-) -> bool:
+def _belongs(scope: Scope, around: ast.ClassDef | None, owner: ast.ClassDef) -> bool:
     return around is owner or scope.owner is owner

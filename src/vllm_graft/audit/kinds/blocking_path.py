@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from vllm_graft.audit.context import Context, Hit, instance_of, short
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.results import ResultKind, origins
 from vllm_graft.audit.rules import Rule
 
@@ -24,7 +24,7 @@ class BlockingPath(ResultKind):
         self.producers = self.names("producers")
         self.methods = frozenset(rule.all("methods"))
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
         for site in sites:
             match site.node, site.owner:
@@ -32,6 +32,7 @@ class BlockingPath(ResultKind):
                     pass
                 case _:
                     continue
+            module = site.scope.module
             dotted = module.class_name(owner)
             wanted = name in self.methods and dotted not in self.handled
             if not wanted or not self.is_a(dotted, self.targets):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from vllm_graft.audit.context import Context, Hit, instance_of, terminal
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.results import ResultKind, describe, origins
 from vllm_graft.audit.rules import Rule
 
@@ -30,7 +30,7 @@ class CallResult(ResultKind):
         self.holders = frozenset(rule.all("holders"))
         self._handing: dict[tuple[str, str], bool] = {}
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
         done: set[Scope] = set()
         for site in sites:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -15,8 +15,9 @@ from vllm_graft.audit.rules import Rule
 
 #: The share of equal statements from which on a function counts as a copy.
 _COPY: Final = 0.6
-#: The same for an override that also calls `super()`: below, it extends.
-_EXTENDS: Final = 0.5
+#: The share of its own statements that an override which also calls `super()` takes
+#: from the original; below, it extends the original and copies nothing.
+_EXTENDS: Final = 0.4
 _SHOWN: Final = 2
 
 
@@ -38,25 +39,25 @@ class DriftedCopy(Kind):
             self.by_name.setdefault(dotted.rpartition(".")[2], []).append(dotted)
         self.always = frozenset(rule.all("always"))
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
         for site in sites:
-            node = site.node
+            node, module = site.node, site.scope.module
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for dotted in self.by_name.get(node.name, ()):
-                    if text := self._drift(module, site, node, dotted):
+                    if text := self._drift(site, node, dotted):
                         owner = module.class_name(site.owner) if site.owner else ""
                         name = f"{short(owner)}.{node.name}" if owner else node.name
                         scope = module.scope_of(node)
                         yield Hit(node, scope, name, text)
 
-    def _drift(self, module: Module, site: Site, node: Function, dotted: str) -> str:
+    def _drift(self, site: Site, node: Function, dotted: str) -> str:
         """What to say about a function; nothing where it is no finding."""
+        module = site.scope.module
         owner = module.class_name(site.owner) if site.owner else module.name
         original = self._original(dotted)
-        if original is not None and original[0].file.path == module.file.path:
-            if f"{owner}.{node.name}" == dotted:
-                return ""  # the original itself
+        if original is not None and original[1] is node:
+            return ""  # the original itself
         target = dotted.rpartition(".")[0]
         same = owner == target
         inherits = same or (bool(site.owner) and self.is_a(owner, self._class(target)))
@@ -64,16 +65,17 @@ class DriftedCopy(Kind):
             return self._without_original(dotted) if inherits and not same else ""
         mine, theirs = statements(node), statements(original[1])
         matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
-        share = matcher.ratio()
-        if not inherits and share < _COPY:
+        if not inherits and matcher.ratio() < _COPY:
             return ""
-        if inherits and not same and share < _EXTENDS and _calls_super(node):
+        extends = _calls_super(node) and _taken(matcher, len(mine)) < _EXTENDS
+        if inherits and not same and extends:
             return ""
         if mine == theirs:
             if dotted not in self.always or same:
                 return ""
             return f"an identical copy of {short(dotted)}"
-        return f"{_kind(inherits, same)} {short(dotted)}: {_differences(matcher)}"
+        said = _differences(theirs, mine, matcher)
+        return f"{_kind(inherits, same)} {short(dotted)}: {said}"
 
     def _class(self, dotted: str) -> frozenset[str]:
         return frozenset({dotted, *self.project.canonical(dotted)})
@@ -97,42 +99,33 @@ def statements(node: Function) -> list[str]:
         value = body[0].value
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             del body[0]
-    parameters = ", ".join(
-        argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)
-    )
-    return [f"({parameters})", *_lines(body, 0)]
+    return list(_lines(body))
 
 
-def _lines(body: list[ast.stmt], depth: int) -> Iterator[str]:
-    for statement in body:
-        if isinstance(statement, ast.AnnAssign):
-            target, value = statement.target, statement.value
-            if value is not None:
-                yield f"{' ' * depth}{ast.unparse(target)} = {ast.unparse(value)}"
-            continue
-        blocks = [
-            (name, part)
-            for name in ("body", "handlers", "orelse", "finalbody", "cases")
-            if (part := getattr(statement, name, None))
-        ]
-        if not blocks:
-            yield " " * depth + ast.unparse(statement)
-            continue
-        text = ast.unparse(statement).partition("\n")[0]
-        yield " " * depth + (
-            f"def {statement.name}"
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-            else text
-        )
-        for name, part in blocks:
-            if name in ("orelse", "finalbody"):
-                yield f"{' ' * depth}{name}:"
-            for inner in part if name in ("handlers", "cases") else [None]:
-                if inner is None:
-                    yield from _lines(part, depth + 1)
-                else:
-                    yield " " * depth + ast.unparse(inner).strip().partition("\n")[0]
-                    yield from _lines(inner.body, depth + 1)
+def _lines(body: Sequence[ast.AST]) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    yield f"{ast.unparse(target)} = {ast.unparse(value)}"
+                continue
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield f"def {name}"
+            case _:
+                # Of a compound statement, the head alone.
+                yield ast.unparse(node).strip().partition("\n")[0]
+        for name in ("body", "handlers", "cases"):
+            yield from _lines(getattr(node, name, ()))
+        for name in ("orelse", "finalbody"):
+            if block := getattr(node, name, ()):
+                yield "else:" if name == "orelse" else "finally:"
+                yield from _lines(block)
+
+
+def _taken(matcher: SequenceMatcher[str], statements: int) -> float:
+    """The share of a function's statements that are the original's."""
+    equal = sum(block.size for block in matcher.get_matching_blocks())
+    return equal / max(statements, 1)
 
 
 def _calls_super(node: Function) -> bool:
@@ -151,21 +144,27 @@ def _kind(inherits: bool, same: bool) -> str:
     return "an override of" if inherits else "a copy of"
 
 
-def _differences(matcher: SequenceMatcher[str]) -> str:
+def _differences(
+    theirs: list[str], mine: list[str], matcher: SequenceMatcher[str]
+) -> str:
     """How many statements differ, and the first ones."""
-    removed: list[str] = []
-    added: list[str] = []
+    gone: list[str] = []
+    new: list[str] = []
     for tag, start, end, low, high in matcher.get_opcodes():
         if tag != "equal":
-            removed += matcher.a[start:end]
-            added += matcher.b[low:high]
+            gone += theirs[start:end]
+            new += mine[low:high]
     parts = []
-    for many, word in ((removed, "gone"), (added, "new")):
-        if many:
-            shown = ", ".join(f"'{_cut(line)}'" for line in many[:_SHOWN])
-            parts.append(f"{len(many)} {word} ({shown}{', ...' * (len(many) > _SHOWN)})")
-    total = len(matcher.a)
-    return f"of {total} statements {' and '.join(parts)}"
+    if gone:
+        parts.append(f"{len(gone)} of its {len(theirs)} statements gone{_first(gone)}")
+    if new:
+        parts.append(f"{len(new)} new{_first(new)}")
+    return ", ".join(parts)
+
+
+def _first(lines: list[str]) -> str:
+    shown = ", ".join(f"'{_cut(line)}'" for line in lines[:_SHOWN])
+    return f" ({shown}{', ...' * (len(lines) > _SHOWN)})"
 
 
 def _cut(line: str, width: int = 60) -> str:

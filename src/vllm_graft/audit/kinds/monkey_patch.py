@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Final
 
-from vllm_graft.audit.context import Context, Hit, Kind, short, terminal
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.context import Context, Hit, Kind, short
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.rules import Rule
-
-_SETTERS: Final = {"setattr", "object"}
-_SETTER_ARGUMENTS: Final = 3
 
 
 class MonkeyPatch(Kind):
-    """``module.Class = ...``, ``Class.method = ...``, ``setattr(Class, "method", ...)``.
+    """``module.Class = ...``, ``Class.m = ...``, ``setattr(Class, "m", ...)``.
 
-    Also on instances, and by ``patch.object`` and pytest's ``monkeypatch.setattr``.
+    Also on instances. What test helpers replace for the time of a test is left out.
     """
 
     WORDS = ("targets",)
-    PATTERN = r"""\.\s*(?:{})\s*[,=:)\]]|["'](?:[\w.]*\.)?(?:{})["']"""
+    PATTERN = (
+        r"\.\s*(?:{})\s*(?:=|:[^\n=]*=|,[^\n=()]*=)(?!=)"
+        r"""|["'](?:[\w.]*\.)?(?:{})["']"""
+    )
 
     def __init__(self, rule: Rule, context: Context) -> None:
         super().__init__(rule, context)
@@ -34,26 +33,22 @@ class MonkeyPatch(Kind):
                 found = {owner, *self.project.canonical(owner)}
                 self.members.setdefault(name, set()).update(found)
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
         for site in sites:
             for node, owner, name, value in _patches(site.node):
                 target = self._target(owner, name, site.scope)
                 if target and not self._restores(value, site.scope, target):
-                    new = ast.unparse(value) if value is not None else "something else"
-                    yield Hit(node, site.scope, short(target), _cut(new))
+                    new = _cut(ast.unparse(value))
+                    yield Hit(node, site.scope, short(target), new)
 
     def _target(self, owner: ast.expr, name: str, scope: Scope) -> str:
         """The dotted name of what is replaced; empty where it is no target."""
-        if isinstance(owner, ast.Constant):  # a dotted name in a string
-            named = self.project.canonical(f"{owner.value}.{name}", None)
-        else:
-            found = self.project.resolve(owner, scope)
-            named = frozenset(
-                target
-                for dotted in found
-                for target in self.project.canonical(f"{dotted}.{name}")
-            )
+        named = frozenset(
+            target
+            for dotted in self.project.resolve(owner, scope)
+            for target in self.project.canonical(f"{dotted}.{name}")
+        )
         hit = sorted(named & self.targets)
         if hit:
             return hit[0]
@@ -61,21 +56,20 @@ class MonkeyPatch(Kind):
         if not classes:
             return ""
         owners = {dotted.rpartition(".")[0] for dotted in named}
-        if not isinstance(owner, ast.Constant):
-            owners |= self.types.of(owner, scope)
+        owners |= self.types.of(owner, scope)
         for dotted in sorted(owners):
             if self.is_a(dotted, classes):
                 return f"{dotted}.{name}"
         return ""
 
-    def _restores(self, value: ast.expr | None, scope: Scope, target: str) -> bool:
+    def _restores(self, value: ast.expr, scope: Scope, target: str) -> bool:
         """Whether the target is given what it is: no patch."""
-        return value is not None and target in self.project.resolve(value, scope)
+        return target in self.project.resolve(value, scope)
 
 
 def _patches(
     node: ast.AST,
-) -> Iterator[tuple[ast.AST, ast.expr, str, ast.expr | None]]:
+) -> Iterator[tuple[ast.AST, ast.expr, str, ast.expr]]:
     """What a node replaces: the place, the owner, the name and the new value."""
     match node:
         case ast.Assign(targets=targets, value=value):
@@ -85,24 +79,16 @@ def _patches(
             yield from _targets(node, target, value)
         case ast.AugAssign(target=target, value=value):
             yield from _targets(node, target, value)
-        case ast.Call(func=func, args=[owner, ast.Constant(value=str(name)), *rest]) if (
-            terminal(func) in _SETTERS
+        case ast.Call(
+            func=ast.Name(id="setattr"),
+            args=[owner, ast.Constant(value=str(name)), value],
         ):
-            if terminal(func) == "setattr" and not rest:
-                return
-            yield node, owner, name, rest[0] if rest else None
-        case ast.Call(func=func, args=[ast.Constant(value=str(dotted)), *rest]) if (
-            terminal(func) in {"setattr", "patch"}
-        ):
-            owner, _, name = dotted.rpartition(".")
-            if owner and name.isidentifier():
-                place = ast.Constant(value=owner)
-                yield node, place, name, rest[0] if rest else None
+            yield node, owner, name, value
 
 
 def _targets(
     node: ast.AST, target: ast.expr, value: ast.expr
-) -> Iterator[tuple[ast.AST, ast.expr, str, ast.expr | None]]:
+) -> Iterator[tuple[ast.AST, ast.expr, str, ast.expr]]:
     match target:
         case ast.Attribute(value=owner, attr=name):
             yield node, owner, name, value

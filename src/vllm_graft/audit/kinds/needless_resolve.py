@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from vllm_graft.audit.context import Context, Hit, terminal
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.results import ResultKind, origins
 from vllm_graft.audit.rules import Rule
 
@@ -24,9 +24,10 @@ class NeedlessResolve(ResultKind):
         self.methods = frozenset(rule.all("methods"))
         self.holders = frozenset(rule.all("holders"))
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
-        if self.rule.one("resolve").encode() not in module.data:
+        word = self.rule.one("resolve").encode()
+        if not sites or word not in sites[0].scope.module.data:
             return
         done: set[Scope] = set()
         for site in sites:

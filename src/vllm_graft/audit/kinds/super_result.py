@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from vllm_graft.audit.context import Context, Hit, instance_of, short, terminal
-from vllm_graft.audit.modules import Module, Scope, Site
+from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.results import ResultKind, describe, origins
 from vllm_graft.audit.rules import Rule
 
@@ -22,7 +22,7 @@ class SuperResult(ResultKind):
         self.methods = frozenset(rule.all("methods"))
         self._running: set[ast.AST] = set()
 
-    def hits(self, module: Module, sites: list[Site]) -> Iterator[Hit]:
+    def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
         done: set[Scope] = set()
         for site in sites:
