@@ -43,6 +43,8 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._found: dict[tuple[Path | None, str], SourceFile | None] = {}
         self._tops: dict[str, list[Path]] = {}
+        #: Modules that are no part of a package, by names of our own.
+        self._scripts: dict[str, SourceFile] = {}
         self.ancestors = cache(self._ancestors)
 
     # Modules.
@@ -62,7 +64,12 @@ class Project:
     def _parse(self, file: SourceFile, data: bytes | None) -> Module | None:
         where = str(file.path)
         try:
-            return Module(file, file.path.read_bytes() if data is None else data)
+            module = Module(file, file.path.read_bytes() if data is None else data)
+            if file.root not in self.roots:
+                # Others may have the same name in folders of their own.
+                module.name = f"{file.path.stem}@{len(self._scripts)}".replace(".", "_")
+                self._scripts[module.name] = file
+            return module
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
         except SyntaxError as error:
@@ -86,6 +93,8 @@ class Project:
         return self.load(file) if file else None
 
     def _find(self, dotted: str, near: Path | None) -> SourceFile | None:
+        if "@" in dotted:
+            return self._scripts.get(dotted)
         near = None if near in self.roots else near
         key = (near, dotted)
         if key not in self._found:
@@ -129,7 +138,8 @@ class Project:
                 continue
             module = self.load(file)
             if module is None or size == len(parts):
-                return frozenset({".".join([file.name, *parts[size:]])})
+                name = module.name if module else file.name
+                return frozenset({".".join([name, *parts[size:]])})
             return self._member(module, parts[size:], seen)
         return frozenset({dotted})
 

@@ -1,0 +1,57 @@
+import vllm.v1.serial_utils as utils
+from vllm.v1.executor.abstract import Executor
+from vllm.v1.executor.uniproc_executor import UniProcExecutor
+from vllm.v1.outputs import AsyncModelRunnerOutput
+from vllm.v1.serial_utils import run_method
+
+
+class Direct(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        if not non_block:
+            return [run_method(self.worker, method, args, kwargs)]  #! AO004
+        return self.later(run_method(self.worker, method, args, kwargs))
+
+
+class Collected(UniProcExecutor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        results = []
+        for worker in self.workers:
+            results.append(utils.run_method(worker, method, args, kwargs))
+        if non_block:
+            return results
+        return results if len(results) > 1 else results[0]  #! AO004
+
+
+class Conditional(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        result = run_method(self.worker, method, args, kwargs)
+        return self.later(result) if non_block else [result]  #! AO004
+
+
+class Right(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        result = run_method(self.worker, method, args, kwargs)
+        if non_block is True:
+            return result
+        if isinstance(result, AsyncModelRunnerOutput):
+            result = result.get_output()
+        return [result]
+
+
+class AllRight(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        results = [run_method(w, method, args, kwargs) for w in self.workers]
+        return [
+            r.get_output() if isinstance(r, AsyncModelRunnerOutput) else r
+            for r in results
+        ]
+
+
+class Delegating(UniProcExecutor):
+    def collective_rpc(self, *args, **kwargs):
+        return super().collective_rpc(*args, **kwargs)
+
+
+class NoExecutor:
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        return run_method(self.worker, method, args, kwargs)

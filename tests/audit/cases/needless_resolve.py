@@ -1,0 +1,37 @@
+from vllm.v1.executor import Executor
+from vllm.v1.outputs import AsyncModelRunnerOutput
+
+
+class Core:
+    executor: Executor
+
+    def step(self, step):
+        future = self.executor.execute_model(step, non_block=True)
+        output = future.result()
+        if output is None:
+            output = self.executor.sample_tokens(None)
+        return output.get_output()  #! AO005
+
+    def guarded(self, step):
+        output = self.executor.execute_model(step)
+        if isinstance(output, AsyncModelRunnerOutput):
+            output = output.get_output()
+        return output
+
+    def asked(self, step):
+        output = self.executor.execute_model(step)
+        return output.get_output() if hasattr(output, "get_output") else output
+
+    def wrongly_guarded(self, step):
+        output = self.executor.execute_model(step)
+        if not isinstance(output, AsyncModelRunnerOutput):
+            output = output.get_output()  #! AO005
+        return output
+
+
+def by_name(engine, step):
+    return engine.model_executor.sample_tokens(step).get_output()  #! AO005
+
+
+def another(client, step):
+    return client.sample_tokens(step).get_output()

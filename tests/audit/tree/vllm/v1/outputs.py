@@ -1,0 +1,7 @@
+class ModelRunnerOutput:
+    req_ids: list
+
+
+class AsyncModelRunnerOutput:
+    def get_output(self) -> ModelRunnerOutput:
+        raise NotImplementedError

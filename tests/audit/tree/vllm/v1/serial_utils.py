@@ -1,0 +1,2 @@
+def run_method(worker, method, args, kwargs):
+    return getattr(worker, method)(*args, **kwargs)
