@@ -127,7 +127,7 @@ class Module:
         """The dotted name of the module that a statement imports from."""
         if not statement.level:
             return statement.module or ""
-        parts = self.name.split(".")
+        parts = self.file.name.split(".")
         drop = statement.level - self.file.is_package
         base = parts[: len(parts) - drop] if drop else parts
         return ".".join([*base, statement.module] if statement.module else base)

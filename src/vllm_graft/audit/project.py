@@ -8,13 +8,11 @@ where the vLLM that it builds on is missing.
 from __future__ import annotations
 
 import ast
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
-from vllm_graft.audit.files import SourceFile
-from vllm_graft.audit.findings import Note
+from vllm_graft.audit.loader import Loader
 from vllm_graft.audit.modules import Module, Scope
 from vllm_graft.audit.names import Alias, Binding, Definition, Function, Import
 
@@ -22,101 +20,13 @@ Seen = frozenset[object]
 _NONE: Seen = frozenset()
 
 
-class Project:
-    """The modules, parsed when they are first asked for.
+class Project(Loader):
+    """The modules, and what the names in them stand for."""
 
-    Args:
-        roots: The folders that imports start from, in the order of their rank.
-        notes: What cannot be read or parsed is added here.
-        files: Files whose names are known already, by their paths.
-    """
-
-    def __init__(
-        self,
-        roots: Sequence[Path],
-        notes: list[Note],
-        files: Mapping[str, SourceFile] | None = None,
-    ) -> None:
-        self.roots = tuple(dict.fromkeys(roots))
-        self._files = files or {}
-        self.notes = notes
-        self._modules: dict[str, Module | None] = {}
-        self._found: dict[tuple[Path | None, str], SourceFile | None] = {}
-        self._tops: dict[str, list[Path]] = {}
-        #: Modules that are no part of a package, by names of our own.
-        self._scripts: dict[str, SourceFile] = {}
-        self.ancestors = cache(self._ancestors)
-
-    # Modules.
-
-    def load(self, file: SourceFile, data: bytes | None = None) -> Module | None:
-        """A file's module; None where it cannot be read or parsed.
-
-        Args:
-            file: The file.
-            data: Its content, where it is known already.
-        """
-        key = str(file.path)
-        if key not in self._modules:
-            self._modules[key] = self._parse(file, data)
-        return self._modules[key]
-
-    def _parse(self, file: SourceFile, data: bytes | None) -> Module | None:
-        where = str(file.path)
-        try:
-            module = Module(file, file.path.read_bytes() if data is None else data)
-            if file.root not in self.roots:
-                # Others may have the same name in folders of their own.
-                module.name = f"{file.path.stem}@{len(self._scripts)}".replace(".", "_")
-                self._scripts[module.name] = file
-            return module
-        except OSError as error:
-            message = f"cannot be read: {error.strerror}"
-        except SyntaxError as error:
-            where = f"{where}:{error.lineno}" if error.lineno else where
-            message = f"cannot be parsed: {error.msg}"
-        except (RecursionError, MemoryError):
-            message = "cannot be parsed: nested too deeply"
-        except ValueError as error:  # a null byte
-            message = f"cannot be parsed: {error}"
-        self.notes.append(Note(where, message))
-        return None
-
-    def module(self, dotted: str, near: Path | None = None) -> Module | None:
-        """The module of a dotted name; None where it is not at hand.
-
-        Args:
-            dotted: The name.
-            near: A folder to look in before the roots.
-        """
-        file = self._find(dotted, near)
-        return self.load(file) if file else None
-
-    def _find(self, dotted: str, near: Path | None) -> SourceFile | None:
-        if "@" in dotted:
-            return self._scripts.get(dotted)
-        near = None if near in self.roots else near
-        key = (near, dotted)
-        if key not in self._found:
-            top, _, _ = dotted.partition(".")
-            if top not in self._tops:
-                self._tops[top] = [r for r in self.roots if _has(r, top)]
-            roots = self._tops[top]
-            if near is not None and _has(near, top):
-                roots = [near, *roots]
-            self._found[key] = next(
-                filter(None, (self._at(r, dotted) for r in roots)), None
-            )
-        return self._found[key]
-
-    def _at(self, root: Path, dotted: str) -> SourceFile | None:
-        base = os.path.join(root, *dotted.split("."))  # noqa: PTH118
-        for path in (f"{base}{os.sep}__init__.py", f"{base}.py"):
-            if os.path.isfile(path):  # noqa: PTH113
-                return self._files.get(path) or SourceFile(Path(path), root, dotted)
-        return None
-
-    # Names.
+    @cached_property
+    def ancestors(self) -> Callable[[str], tuple[str, ...]]:
+        """A class and its bases, nearest first, each once."""
+        return cache(self._ancestors)
 
     def canonical(
         self, dotted: str, near: Path | None = None, seen: Seen = _NONE
@@ -147,12 +57,21 @@ class Project:
         found: set[str] = set()
         for scope, binding in self._bindings(module, path[0], seen):
             found |= self._bound(binding, scope, path[1:], seen)
-        unknown = [
-            star for star in module.scope.names.stars if self.module(star) is None
-        ]
+        unknown = self._unknown_stars(module, set())
         if not found and unknown:  # it may come from there
             return frozenset(".".join([star, *path]) for star in unknown)
         return frozenset(found or {".".join([module.name, *path])})
+
+    def _unknown_stars(self, module: Module, seen: set[Module]) -> list[str]:
+        """The modules not at hand that all names are imported from."""
+        if module in seen:
+            return []
+        seen.add(module)
+        unknown = []
+        for star in module.scope.names.stars:
+            other = self.module(star, module.file.root)
+            unknown += self._unknown_stars(other, seen) if other else [star]
+        return unknown
 
     def _bindings(
         self, module: Module, name: str, seen: Seen
@@ -244,8 +163,6 @@ class Project:
                 )
         return frozenset()
 
-    # Classes.
-
     def classes(self, dotted: str) -> list[tuple[Module, ast.ClassDef]]:
         """The definitions of a class; more than one where branches define it."""
         parts = dotted.split(".")
@@ -256,7 +173,6 @@ class Project:
         return []
 
     def _ancestors(self, dotted: str) -> tuple[str, ...]:
-        """A class and its bases, nearest first, each once."""
         found: dict[str, None] = {}
         queue = [dotted]
         while queue:
@@ -299,8 +215,3 @@ def parameters(node: Function) -> list[str]:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     extra = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
     return [argument.arg for argument in (*every, *extra)]
-
-
-def _has(root: Path, top: str) -> bool:
-    base = os.path.join(root, top)  # noqa: PTH118
-    return os.path.isdir(base) or os.path.isfile(f"{base}.py")  # noqa: PTH112, PTH113
