@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 
+from benchmarks.inputs import SERIES
 from benchmarks.table import Table, goal
 from benchmarks.timing import Samples, process
 
@@ -18,7 +19,7 @@ _COLD, _WARM = "empty cache", "full cache"
 
 def measure(rounds: int) -> Table:
     """Runs the benchmark; the empty cache is measured once."""
-    command = (sys.executable, "-m", "vllm_graft", "matrix")
+    command = (sys.executable, "-m", "vllm_graft", "matrix", "--series", SERIES)
     with tempfile.TemporaryDirectory() as cache:
         env = {"VLLM_GRAFT_CACHE": cache}
         cold = process(command, env=env)

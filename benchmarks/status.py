@@ -33,14 +33,15 @@ def measure(rounds: int) -> Table:
     """Runs the benchmark."""
     tree = inputs.checkout()
     python = (sys.executable, "-c", "pass")
-    status = (sys.executable, "-m", "vllm_graft", "status", tree)
+    words = ("status", "--series", inputs.SERIES, str(tree))
+    status = (sys.executable, "-m", "vllm_graft", *words)
     contestants: dict[str, Callable[[], Sample]] = {
         _FLOOR: lambda: process(python),
         _OURS: lambda: process(status),
     }
     samples = interleave(contestants, rounds, base=_FLOOR)
     counted = subprocess.run(
-        [sys.executable, "-c", _COUNT, "status", str(tree)],
+        [sys.executable, "-c", _COUNT, *words],
         check=True,
         capture_output=True,
     )
