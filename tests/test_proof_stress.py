@@ -35,7 +35,7 @@ TREES = {
 }
 
 
-@pytest.fixture(scope="module", params=TREES.values(), ids=TREES)
+@pytest.fixture(scope="module", params=TREES.values(), ids=list(TREES))
 def tree(request: pytest.FixtureRequest) -> Tree:
     found: Tree = request.param
     return found
