@@ -17,7 +17,10 @@ from benchmarks.timing import Failed
 from vllm_graft import GraftError, git
 
 #: In the order in which they run; each is a module with ``ROUNDS`` and ``measure``.
-NAMES = ("apply", "engine", "status", "carry", "matrix", "startup", "rpc", "tokens")
+NAMES = (
+    *("apply", "engine", "status", "audit", "carry", "matrix", "startup"),
+    *("rpc", "tokens"),
+)
 #: They need the engine environment, which they install.
 ON_THE_ENGINE = ("rpc", "tokens")
 

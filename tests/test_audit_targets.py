@@ -6,22 +6,17 @@ here. They come from the package index, are verified by digest and stay in the c
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks.plugins import released
 
 from auditing import RULES
-from vllm_graft.archive import unpack
 from vllm_graft.audit.auditor import audit
 from vllm_graft.audit.findings import Report
-from vllm_graft.cache import cache_dir
-from vllm_graft.download import download
 from vllm_graft.index import Index
-from vllm_graft.releases import ReleaseFile, release_file
 
 pytestmark = pytest.mark.network
 
@@ -128,37 +123,9 @@ def index() -> Iterator[Index]:
 
 def tree(index: Index, target: Target) -> Path:
     """The unpacked release, from the cache."""
-    file = _file(index, target)
-    assert str(file.sha256).startswith(target.sha256)
-    folder = cache_dir("audit") / file.key
-    if not folder.is_dir():
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            made = Path(scratch, "tree")
-            made.mkdir()
-            unpack(download(index.session, file), made)
-            with suppress(OSError):  # another process was faster
-                made.rename(folder)
+    folder = released(index, target.project, target.file, target.sha256)
+    assert folder is not None
     return folder
-
-
-def _file(index: Index, target: Target) -> ReleaseFile:
-    from pypi_simple import (  # noqa: PLC0415 - slow
-        PYPI_SIMPLE_ENDPOINT,
-        NoSuchProjectError,
-        PyPISimple,
-    )
-
-    for url in index.settings.urls or ("",):
-        client = PyPISimple(url or PYPI_SIMPLE_ENDPOINT, session=index.session)
-        try:
-            page = client.get_project_page(target.project)
-        except NoSuchProjectError:
-            continue
-        for package in page.packages:
-            file = release_file(package)
-            if file is not None and file.filename == target.file:
-                return file
-    raise AssertionError(f"the index has no {target.file}")
 
 
 def places(report: Report, root: Path) -> list[tuple[str, int, str]]:

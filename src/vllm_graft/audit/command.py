@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace, names: Sequence[str]) -> int:
     """
     _check(arguments)
     rules = _rules(names)
-    with _progress() as progress:
+    with _no_collector(), _progress() as progress:
         result = audit(
             arguments.paths,
             rules,
@@ -102,6 +103,21 @@ def _record(paths: Sequence[Path], result: Report) -> dict[str, Any]:
         "findings": [finding.to_json() for finding in result.findings],
         "notes": [note.to_json() for note in result.notes],
     }
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Holds back the search for cycles: syntax trees are many objects and have none.
+
+    It takes a third of the time otherwise, and frees nothing.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager
