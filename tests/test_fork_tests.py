@@ -68,12 +68,12 @@ def run_tests(engine: EngineEnv, tmp_path: Path) -> Callable[[set[str]], Outcome
         )
         add_version(root, f"{VERSION}+cpu")
         add_tests(root, series.folder / "files" / "tests")
-        return _pytest(engine.python, root, EXECUTOR_TESTS)
+        return run_pytest(engine.python, root, EXECUTOR_TESTS)
 
     return run
 
 
-def _pytest(python: Path, root: Path, *args: str) -> Outcomes:
+def run_pytest(python: Path, root: Path, *args: str) -> Outcomes:
     """Run pytest in a tree, on that tree's vLLM."""
     report = root / "report.xml"
     options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--timeout=120"]
