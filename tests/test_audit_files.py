@@ -29,10 +29,6 @@ BROKEN = {
         b"x.use_async_scheduling\n" + b"(" * 5000 + b")" * 5000,
         "cannot be parsed",
     ),
-    "a long sum": (
-        b"x.use_async_scheduling\ny = " + b"-" * 3000 + b"1\n",
-        "nested too deeply",
-    ),
     "deep code": (
         b"def f(r):\n  o = r.model_runner.sample_tokens()\n  return o"
         + b".a" * 2000
