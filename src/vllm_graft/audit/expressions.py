@@ -36,6 +36,7 @@ class Policy:
         allow: Further attributes that may be read.
         passed: Says what is wrong with passing the result to a call, or nothing:
             of the call, and the argument's position or name.
+        items: Whether a result may be a list of results.
     """
 
     source: Callable[[ast.Call], bool]
@@ -44,6 +45,7 @@ class Policy:
     through: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
     passed: Callable[[ast.Call, int | str], str] = field(default=lambda *_: "")
+    items: bool = False
 
 
 class Event(NamedTuple):
@@ -136,7 +138,7 @@ class Expressions:
             case ast.Subscript(value=value, slice=index):
                 self.value(index, state)
                 found = self.value(value, state)
-                if found.wrapped:
+                if found.wrapped or self.policy.items:
                     return Value(found.origins)
                 self.used(found, node, "is indexed")
                 return NOTHING
@@ -188,7 +190,7 @@ class Expressions:
     def iterate(self, target: ast.expr, over: ast.expr, state: State) -> None:
         """Binds the target of a loop."""
         found = self.value(over, state)
-        if not found.wrapped:
+        if not found.wrapped and not self.policy.items:
             self.used(found, over, "is iterated over")
             found = NOTHING
         self.bind(target, Value(found.origins), state)

@@ -9,20 +9,19 @@ follow a result into lambdas, nested functions or other objects.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from vllm_graft.audit.expressions import Expressions
-from vllm_graft.audit.names import Function
-from vllm_graft.audit.state import NOTHING, State, Value, key_of, merge
+from vllm_graft.audit.state import NOTHING, State, key_of, merge
 
 
 class Flow(Expressions):
     """One run over a function; what was seen is in ``events``."""
 
-    def run(self, function: Function) -> None:
-        """Runs over a function's body."""
-        self.block(function.body, State())
+    def run(self, body: Sequence[ast.stmt]) -> None:
+        """Runs over the body of a function or a module."""
+        self.block(body, State())
 
     def block(self, body: Sequence[ast.stmt], state: State | None) -> State | None:
         """Runs over statements; None where their end is not reached."""
@@ -139,11 +138,3 @@ _ROUNDS: Final = 2
 
 def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and bool(node.value)
-
-
-def calls(function: Function) -> Iterable[ast.Call]:
-    """Every call in a function, those of nested definitions included."""
-    return (node for node in ast.walk(function) if isinstance(node, ast.Call))
-
-
-__all__ = ["Flow", "State", "Value", "calls"]

@@ -130,6 +130,11 @@ class Project(Loader):
                 for name in self.resolve(value, scope, seen):
                     found |= self.canonical(f"{name}.{attribute}", None, seen)
                 return frozenset(found)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id="sys"), attr="modules"),
+                slice=ast.Constant(value=str(name)),
+            ):
+                return self.canonical(name, scope.module.file.root, seen)
             case ast.Subscript(value=value):
                 return self.resolve(value, scope, seen)
             case ast.IfExp(body=body, orelse=orelse):

@@ -20,6 +20,8 @@ class ResultKind(Kind):
 
     #: See :attr:`Guards.drop`.
     DROP: Literal["resolved", "unresolved"] = "resolved"
+    #: See :attr:`Policy.items`.
+    ITEMS = False
 
     def follow(
         self,
@@ -29,11 +31,9 @@ class ResultKind(Kind):
         """What a function does with the results of some calls.
 
         Args:
-            scope: The function's scope.
+            scope: The function's scope, or the module's.
             source: Whether a call there has an unresolved result.
         """
-        if scope.node is None:
-            return []
         resolve = self.rule.one("resolve")
         guards = Guards(
             lambda types: self._kind(types, scope),
@@ -48,9 +48,10 @@ class ResultKind(Kind):
             frozenset(self.rule.all("through")),
             frozenset(self.rule.all("allow")),
             lambda call, place: self._passed(call, place, scope),
+            self.ITEMS,
         )
         flow = Flow(policy)
-        flow.run(scope.node)
+        flow.run(scope.node.body if scope.node else scope.module.tree.body)
         return list(flow.events.values())
 
     def _kind(self, types: ast.expr, scope: Scope) -> TypeKind:

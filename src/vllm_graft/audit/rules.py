@@ -73,6 +73,7 @@ KINDS: Final[Mapping[str, Mapping[str, Option]]] = {
         "methods": _SOME_WORDS,
         "flag": _WORD,
         "producers": _SOME_NAMES,
+        "producer_methods": _WORDS,
         "unresolved": _SOME_NAMES,
         "resolve": _WORD,
         "handled": _NAMES,

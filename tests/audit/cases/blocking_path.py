@@ -28,6 +28,26 @@ class Conditional(Executor):
         return self.later(result) if non_block else [result]  #! AO004
 
 
+class ByName(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        if self.one:
+            return [w.execute_method(method, *args) for w in self.workers]  #! AO004
+        if self.two:
+            return [getattr(self.worker, method)(*args)]  #! AO004
+        function = getattr(self.worker, method)
+        return [function(*args)]  #! AO004
+
+
+class Later(Executor):
+    async def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        return [run_method(self.worker, method, args, kwargs)]  #! AO004
+
+
+class Remote(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        return [w.execute_method.remote(method, *args) for w in self.workers]
+
+
 class Right(Executor):
     def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
         result = run_method(self.worker, method, args, kwargs)

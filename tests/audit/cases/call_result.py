@@ -80,3 +80,13 @@ def guarded(runner: GPUModelRunner):
 def by_class(runner):
     assert GPUModelRunner.sample_tokens(runner, None).req_ids  #! AO003
     assert First.sample_tokens(runner, None).req_ids
+
+
+script = GPUModelRunner(None)
+made = script.sample_tokens(None)
+if isinstance(made, AsyncModelRunnerOutput):
+    made = made.get_output()
+else:
+    print(made.req_ids)
+print(made.req_ids)
+print(script.pool().req_ids)  #! AO003

@@ -1,3 +1,5 @@
+import sys
+
 import vllm.v1.executor.multiproc_executor
 from vllm.v1 import executor
 from vllm.v1.executor import multiproc_executor as mp
@@ -20,6 +22,8 @@ mp.WorkerProc.shutdown, mp.WorkerProc.handle_output = loop, loop  #! AO007
 setattr(model_runner.GPUModelRunner, "sample_tokens", loop)  #! AO007
 Mine.collective_rpc = loop  #! AO007
 executor.UniProcExecutor = Mine  #! AO007
+
+sys.modules["vllm.v1.executor.multiproc_executor"].WorkerProc = Mine  #! AO007
 
 mp.other = Mine
 mp.WorkerProc.worker_main = loop

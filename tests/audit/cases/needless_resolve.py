@@ -29,6 +29,16 @@ class Core:
         return output
 
 
+def items(executor: Executor):
+    first = executor.collective_rpc("sample_tokens")[0].get_output()  #! AO005
+    for output in executor.collective_rpc("sample_tokens"):
+        output.get_output()  #! AO005
+    return [
+        o.get_output() if isinstance(o, AsyncModelRunnerOutput) else o
+        for o in executor.collective_rpc("sample_tokens")
+    ]
+
+
 def by_name(engine, step):
     return engine.model_executor.sample_tokens(step).get_output()  #! AO005
 

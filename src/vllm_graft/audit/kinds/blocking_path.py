@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from vllm_graft.audit.context import Context, Hit, instance_of, short
+from vllm_graft.audit.context import Context, Hit, instance_of, short, terminal
 from vllm_graft.audit.modules import Scope, Site
+from vllm_graft.audit.names import Alias
 from vllm_graft.audit.results import ResultKind, origins
 from vllm_graft.audit.rules import Rule
 
@@ -28,7 +29,10 @@ class BlockingPath(ResultKind):
         """See :class:`Kind`."""
         for site in sites:
             match site.node, site.owner:
-                case ast.FunctionDef(name=name), ast.ClassDef() as owner:
+                case (
+                    ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name),
+                    ast.ClassDef() as owner,
+                ):
                     pass
                 case _:
                     continue
@@ -50,4 +54,23 @@ class BlockingPath(ResultKind):
                 yield Hit(event.node, scope, subject, f"{said}()")
 
     def _is_source(self, call: ast.Call, scope: Scope) -> bool:
+        """A call of a producer, by its name or a method's, or by a computed name."""
+        if terminal(call.func) in self.rule.all("producer_methods"):
+            return True
+        if _is_dispatch(call.func, scope):
+            return True
         return not self.producers.isdisjoint(self.project.resolve(call.func, scope))
+
+
+def _is_dispatch(function: ast.expr, scope: Scope) -> bool:
+    """Whether a function is looked up on an object by a name in a variable."""
+    match function:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(), *_]):
+            return True
+        case ast.Name(id=name):
+            bound = scope.names.bound.get(name, ())
+            values = [b.value for b in bound if isinstance(b, Alias)]
+            return any(
+                isinstance(v, ast.Call) and _is_dispatch(v, scope) for v in values
+            )
+    return False

@@ -35,7 +35,7 @@ class CallResult(ResultKind):
         done: set[Scope] = set()
         for site in sites:
             scope = site.scope
-            if scope in done or scope.node is None or self._is_exempt(scope):
+            if scope in done or self._is_exempt(scope):
                 continue
             if not isinstance(site.node, ast.Call):
                 continue

@@ -17,6 +17,7 @@ class NeedlessResolve(ResultKind):
 
     WORDS = ("methods",)
     DROP: Literal["resolved", "unresolved"] = "unresolved"
+    ITEMS = True
 
     def __init__(self, rule: Rule, context: Context) -> None:
         super().__init__(rule, context)
