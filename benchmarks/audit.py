@@ -11,7 +11,7 @@ from benchmarks import inputs
 from benchmarks.plugins import released
 from benchmarks.table import Table, goal
 from benchmarks.timing import Sample, interleave, process, spread
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
 
 ROUNDS = 9
 _MEGABYTE = 1e6

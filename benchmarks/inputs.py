@@ -12,10 +12,10 @@ from typing import Final
 from packaging.version import Version
 
 from vllm_graft.cache import cache_dir
-from vllm_graft.fetch import fetch
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
+from vllm_graft.index.fetch import fetch
+from vllm_graft.index.wheel import read_wheel_files
 from vllm_graft.series import Series, load_series
-from vllm_graft.wheel import read_wheel_files
 
 SERIES: Final = "mrv2-async-output"
 VERSION: Final = "0.23.0"

@@ -6,11 +6,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from vllm_graft.archive import unpack
 from vllm_graft.cache import cache_dir
-from vllm_graft.download import download
-from vllm_graft.index import Index
-from vllm_graft.releases import ReleaseFile, release_file
+from vllm_graft.index.archive import unpack
+from vllm_graft.index.client import Index
+from vllm_graft.index.download import download
+from vllm_graft.index.releases import ReleaseFile, release_file
 
 
 def released(index: Index, project: str, filename: str, sha256: str) -> Path | None:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vllm_graft.evaluate import CompiledFile, FileOutcome
-from vllm_graft.parser import parse_patch
+from vllm_graft.engine.evaluate import CompiledFile, FileOutcome
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.source import Source
 from vllm_graft.results import DONE, Verdict
-from vllm_graft.source import Source
 
 SERIES = Path(__file__).parents[1] / "patches" / "mrv2-async-output"
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from miniature import World, write_files
-from vllm_graft.verify_sides import Engine
+from vllm_graft.verify.sides import Engine
 
 _PROGRAM = """\
 #!{python}

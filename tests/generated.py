@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from vllm_graft.text import lines_in_strings
+from vllm_graft.engine.text import lines_in_strings
 
 NAMES = st.sampled_from(["alpha", "beta", "self", "\u00e9t\u00e9", "out"])
 HEADERS = [

@@ -268,10 +268,10 @@ def only_this_index(
         if name.upper().startswith("PIP_") or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
     # Asking pip takes a second; test_pipconfig does it.
-    monkeypatch.setattr("vllm_graft.pipconfig._config_list", str)
+    monkeypatch.setattr("vllm_graft.index.pipconfig._config_list", str)
     monkeypatch.setenv("PIP_INDEX_URL", url)
     monkeypatch.setenv("PIP_RETRIES", "2")
     monkeypatch.setenv("PIP_TIMEOUT", "5")
     monkeypatch.setenv("NETRC", os.devnull)
     monkeypatch.setenv("VLLM_GRAFT_CACHE", os.fspath(cache))
-    monkeypatch.setattr("vllm_graft.session.BACKOFF", 0.001)
+    monkeypatch.setattr("vllm_graft.index.session.BACKOFF", 0.001)

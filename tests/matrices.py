@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from vllm_graft.errors import FetchError
-from vllm_graft.matrix import Matrix, Row
+from vllm_graft.matrix.build import Matrix, Row
 from vllm_graft.results import (
     HunkResult,
     PatchResult,

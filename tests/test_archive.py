@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import loopback
-from vllm_graft.archive import unpack
 from vllm_graft.errors import FetchError
+from vllm_graft.index.archive import unpack
 
 if TYPE_CHECKING:
     from pathlib import Path

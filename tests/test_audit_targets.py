@@ -16,7 +16,7 @@ from benchmarks.plugins import released
 from auditing import RULES
 from vllm_graft.audit.auditor import audit
 from vllm_graft.audit.findings import Report
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
 
 pytestmark = pytest.mark.network
 

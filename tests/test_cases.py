@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from vllm_graft.evaluate import CompiledFile, FileOutcome
-from vllm_graft.parser import parse_patch
-from vllm_graft.patchfile import Patch
+from vllm_graft.engine.evaluate import CompiledFile, FileOutcome
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.patchfile import Patch
+from vllm_graft.engine.source import Source
 from vllm_graft.planner import FileChange
 from vllm_graft.results import Verdict
 from vllm_graft.series import SeriesPatch
-from vllm_graft.source import Source
 from vllm_graft.undo import UndoStore
 
 FOLDER = Path(__file__).parent / "cases"

@@ -9,8 +9,8 @@ import pytest
 
 import loopback
 from vllm_graft.errors import FetchError
-from vllm_graft.fetch import fetch
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
+from vllm_graft.index.fetch import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from vllm_graft.catalog import series_folder
-from vllm_graft.verify_jobs import SIDES, Maker, Scope, groups
-from vllm_graft.verify_judge import (
+from vllm_graft.verify.jobs import SIDES, Maker, Scope, groups
+from vllm_graft.verify.judge import (
     by_name,
     clean_property,
     engine_properties,
     held_values,
 )
-from vllm_graft.verify_results import Property
-from vllm_graft.verify_run import Done, run_jobs
-from vllm_graft.verify_sides import Engine, find_engine, make_sides
+from vllm_graft.verify.results import Property
+from vllm_graft.verify.run import Done, run_jobs
+from vllm_graft.verify.sides import Engine, find_engine, make_sides
 
 # The first test waits for all engines: minutes, or more where others run too.
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import loopback
-from vllm_graft import fetch as fetch_module
 from vllm_graft.errors import FetchError, GitError
-from vllm_graft.fetch import fetch
+from vllm_graft.index import fetch as fetch_module
+from vllm_graft.index.fetch import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

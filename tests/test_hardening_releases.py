@@ -11,11 +11,11 @@ import pytest
 
 from test_releases import AFTER, BEFORE, git, ruff
 from vllm_graft import DirTree, MemoryTree, Series, apply, load_series, status
-from vllm_graft.fetch import fetch
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
+from vllm_graft.index.fetch import fetch
+from vllm_graft.index.wheel import read_wheel_files
 from vllm_graft.overlay import OverlayTree
 from vllm_graft.planner import make_plan
-from vllm_graft.wheel import read_wheel_files
 
 pytestmark = pytest.mark.network
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import loopback
-from vllm_graft import index as index_module
 from vllm_graft.errors import FetchError
-from vllm_graft.index import Index
+from vllm_graft.index import client as index_module
+from vllm_graft.index.client import Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

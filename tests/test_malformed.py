@@ -2,10 +2,10 @@
 
 import pytest
 
+from vllm_graft.engine.evaluate import CompiledFile
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.source import Source
 from vllm_graft.errors import PatchError, SourceError
-from vllm_graft.evaluate import CompiledFile
-from vllm_graft.parser import parse_patch
-from vllm_graft.source import Source
 
 HEAD = "Subject: s\n\n---\n"
 FILE = HEAD + "--- a/t.py\n+++ b/t.py\n"  # the first hunk stands on line 6

@@ -18,8 +18,8 @@ from tiny import (
 )
 from vllm_graft import load_series
 from vllm_graft.errors import FetchError
-from vllm_graft.index import Index
-from vllm_graft.matrix import OLDEST, Matrix, run_matrix
+from vllm_graft.index.client import Index
+from vllm_graft.matrix.build import OLDEST, Matrix, run_matrix
 from vllm_graft.results import Verdict
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_releases_are_read_at_the_same_time(
         both.wait()
         return {"vllm/a.py": BEFORE, "vllm/b.py": b""}
 
-    monkeypatch.setattr("vllm_graft.matrix.read_wheel_files", read)
+    monkeypatch.setattr("vllm_graft.matrix.build.read_wheel_files", read)
     for version in ("0.12.0", "0.13.0"):
         add_release(server, version, BEFORE)
     assert run_matrix(series, jobs=2).counts() == {Verdict.APPLIES: 2}

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from matrices import matrix, row, unread
-from vllm_graft.matrix_html import render_html
-from vllm_graft.matrix_view import LOOKS
+from vllm_graft.matrix.page import render_html
+from vllm_graft.matrix.view import LOOKS
 from vllm_graft.results import Verdict
 
 A, D, X = Verdict.APPLIES, Verdict.APPLIED, Verdict.CONFLICT

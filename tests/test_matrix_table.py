@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from matrices import matrix, row, unread
-from vllm_graft.matrix_table import format_table, print_table
+from vllm_graft.matrix.table import format_table, print_table
 from vllm_graft.results import Verdict
 
 if TYPE_CHECKING:
-    from vllm_graft.matrix import Matrix
+    from vllm_graft.matrix.build import Matrix
 
 A, D, X, S = Verdict.APPLIES, Verdict.APPLIED, Verdict.CONFLICT, Verdict.SUPERSEDED
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vllm_graft.errors import FetchError
-from vllm_graft.pipconfig import parse_config_list, read_settings
+from vllm_graft.index.pipconfig import parse_config_list, read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,12 +23,12 @@ from generated import (
     render,
     simple,
 )
+from vllm_graft.engine.evaluate import CompiledFile, FileOutcome
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.source import Source, split_lines
+from vllm_graft.engine.text import comments
 from vllm_graft.errors import GraftError, PatchError
-from vllm_graft.evaluate import CompiledFile, FileOutcome
-from vllm_graft.parser import parse_patch
 from vllm_graft.results import Verdict
-from vllm_graft.source import Source, split_lines
-from vllm_graft.text import comments
 
 HEAD = "Subject: s\n\n---\n--- a/t.py\n+++ b/t.py\n@@ scope\n"
 

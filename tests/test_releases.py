@@ -25,11 +25,11 @@ from vllm_graft import (
     status,
 )
 from vllm_graft.export import export, forward_plan
-from vllm_graft.fetch import fetch
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
+from vllm_graft.index.fetch import fetch
+from vllm_graft.index.wheel import read_wheel_files
 from vllm_graft.overlay import OverlayTree
 from vllm_graft.planner import make_plan
-from vllm_graft.wheel import read_wheel_files
 
 pytestmark = pytest.mark.network
 

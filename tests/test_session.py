@@ -9,7 +9,7 @@ import pytest
 import loopback
 import tls
 from vllm_graft.errors import FetchError
-from vllm_graft.index import Index
+from vllm_graft.index.client import Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

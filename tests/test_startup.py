@@ -34,7 +34,7 @@ HEAVY = {
     "vllm",
 }
 SLOW = {"hashlib", "importlib.metadata", "random", "shutil", "subprocess", "tempfile"}
-ENGINE = {"vllm_graft.evaluate", "vllm_graft.match", "vllm_graft.planner"}
+ENGINE = {"vllm_graft.engine.evaluate", "vllm_graft.engine.match", "vllm_graft.planner"}
 
 
 @pytest.fixture

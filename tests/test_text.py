@@ -2,7 +2,13 @@
 
 import pytest
 
-from vllm_graft.text import code_lines, comments, lines_in_strings, masked, reindent
+from vllm_graft.engine.text import (
+    code_lines,
+    comments,
+    lines_in_strings,
+    masked,
+    reindent,
+)
 
 
 @pytest.mark.parametrize(

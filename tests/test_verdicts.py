@@ -4,10 +4,10 @@ import textwrap
 
 import pytest
 
-from vllm_graft.evaluate import CompiledFile, FileOutcome
-from vllm_graft.parser import parse_patch
+from vllm_graft.engine.evaluate import CompiledFile, FileOutcome
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.source import Source
 from vllm_graft.results import Verdict
-from vllm_graft.source import Source
 
 HEAD = "Subject: s\n\n---\n--- a/t.py\n+++ b/t.py\n"  # what follows begins on line 6
 

@@ -10,12 +10,13 @@ import pytest
 from engines import stand_in
 from miniature import AFTER, World
 from running import Run
-from vllm_graft import verify as verify_module
-from vllm_graft import verify_jobs, verify_run
 from vllm_graft.proof.configurations import configurations
 from vllm_graft.run import NotRunnableError
-from vllm_graft.verify import Options, verify
-from vllm_graft.verify_results import Verification
+from vllm_graft.verify import jobs as verify_jobs
+from vllm_graft.verify import run as verify_run
+from vllm_graft.verify import verification as verify_module
+from vllm_graft.verify.results import Verification
+from vllm_graft.verify.verification import Options, verify
 
 Verify = Callable[..., Verification]
 

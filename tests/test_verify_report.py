@@ -13,10 +13,11 @@ import pytest
 
 from miniature import World
 from running import Run
-from vllm_graft import verify_command, verify_report
-from vllm_graft.verify import Options
-from vllm_graft.verify_html import render_html
-from vllm_graft.verify_results import FaultPair, Property, Timing, Verification
+from vllm_graft.verify import command as verify_command
+from vllm_graft.verify import report as verify_report
+from vllm_graft.verify.page import render_html
+from vllm_graft.verify.results import FaultPair, Property, Timing, Verification
+from vllm_graft.verify.verification import Options
 
 GOOD = Property("results", "generate-uni-sync: greedy", True, "", 1.25)
 BAD = Property("results", "x: y", False, "y[0]: base <1>, grafted \x1b[31m2 & 3", 2)

@@ -1,4 +1,4 @@
-"""Tests of verify_run.py: processes end, whatever they do."""
+"""Tests of verify/run.py: processes end, whatever they do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from vllm_graft import verify_run
 from vllm_graft.errors import GraftError
-from vllm_graft.verify_run import Done, Job, run_jobs
+from vllm_graft.verify import run as verify_run
+from vllm_graft.verify.run import Done, Job, run_jobs
 
 SLEEP = "import time; time.sleep(600)"
 # A child in a session of its own, which a signal to the process group would miss.
@@ -115,8 +115,8 @@ def test_an_interrupt_leaves_nothing_running(
     program = f"""
 import os, sys
 from pathlib import Path
-from vllm_graft.verify_command import terminable
-from vllm_graft.verify_run import Job, run_jobs
+from vllm_graft.verify.command import terminable
+from vllm_graft.verify.run import Job, run_jobs
 job = Job("one", "base", [sys.executable, "-c", {SPAWN + "time.sleep(600)"!r}],
           dict(os.environ), None, 600)
 with terminable():

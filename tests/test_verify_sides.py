@@ -1,4 +1,4 @@
-"""Tests of verify_sides.py and verify_overlay.py."""
+"""Tests of verify/sides.py and verify/overlay.py."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from engines import stand_in
 from miniature import AFTER, World, write_files
 from vllm_graft.errors import GraftError, TreeError
-from vllm_graft.verify_overlay import check_fits, is_built, lay_over
-from vllm_graft.verify_sides import NothingToCompareError, find_engine, make_sides
+from vllm_graft.verify.overlay import check_fits, is_built, lay_over
+from vllm_graft.verify.sides import NothingToCompareError, find_engine, make_sides
 
 INSTALLED = {
     "__init__.py": b"installed",

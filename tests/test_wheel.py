@@ -8,8 +8,8 @@ import pytest
 
 import loopback
 from vllm_graft.errors import FetchError
-from vllm_graft.index import Index
-from vllm_graft.wheel import read_wheel_files
+from vllm_graft.index.client import Index
+from vllm_graft.index.wheel import read_wheel_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -84,7 +84,7 @@ def matrix(parser: argparse.ArgumentParser) -> None:
 
 
 def verify(parser: argparse.ArgumentParser) -> None:
-    from vllm_graft.verify_arguments import add  # noqa: PLC0415 - for one command
+    from vllm_graft.verify.arguments import add  # noqa: PLC0415 - for one command
 
     add(parser, _TREE)
 

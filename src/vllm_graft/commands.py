@@ -155,7 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def fetch(arguments: argparse.Namespace) -> int:
     """``vllm-graft fetch``."""
-    from vllm_graft.fetch import fetch as get  # noqa: PLC0415
+    from vllm_graft.index.fetch import fetch as get  # noqa: PLC0415
     from vllm_graft.progress import download_bar  # noqa: PLC0415
 
     with download_bar(f"vllm {arguments.release}") as progress:
@@ -174,7 +174,7 @@ def fetch(arguments: argparse.Namespace) -> int:
 
 def matrix(arguments: argparse.Namespace) -> int:
     """``vllm-graft matrix``."""
-    from vllm_graft.matrix_command import run  # noqa: PLC0415
+    from vllm_graft.matrix.command import run  # noqa: PLC0415
 
     return run(arguments, _series(arguments))
 
@@ -188,7 +188,7 @@ def audit(arguments: argparse.Namespace) -> int:
 
 def verify(arguments: argparse.Namespace) -> int:
     """``vllm-graft verify``."""
-    from vllm_graft.verify_command import run  # noqa: PLC0415
+    from vllm_graft.verify.command import run  # noqa: PLC0415
 
     return run(arguments, arguments.series or series_names())
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from vllm_graft.catalog import series_folder, series_names
+from vllm_graft.engine.evaluate import CompiledFile
+from vllm_graft.engine.patchfile import FilePatch, Patch
 from vllm_graft.errors import PatchError
-from vllm_graft.evaluate import CompiledFile
-from vllm_graft.patchfile import FilePatch, Patch
 from vllm_graft.series import (
     Entry,
     SeriesPatch,

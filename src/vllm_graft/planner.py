@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from vllm_graft.patchfile import FilePatch
+from vllm_graft.engine.patchfile import FilePatch
+from vllm_graft.engine.source import Source
 from vllm_graft.results import (
     HunkResult,
     PatchResult,
@@ -15,7 +16,6 @@ from vllm_graft.results import (
     combine,
 )
 from vllm_graft.series import Series, SeriesPatch
-from vllm_graft.source import Source
 from vllm_graft.tree import Tree
 from vllm_graft.undo import UndoStore
 

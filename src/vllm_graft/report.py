@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vllm_graft.api import Outcome
-    from vllm_graft.fetch import Fetched
+    from vllm_graft.index.fetch import Fetched
     from vllm_graft.lint import Problem
 
 _COLOURS: Final = {

@@ -94,8 +94,8 @@ def _texts(series: Iterable[str]) -> list[str]:
 
 def _tool() -> list[str]:
     """The state of the tool itself: another version may plan otherwise."""
-    with os.scandir(Path(__file__).parent) as entries:
-        files = [entry for entry in entries if entry.name.endswith(".py")]
+    package = Path(__file__).parent
+    files = [*package.glob("*.py"), *(package / "engine").glob("*.py")]
     states = [(file.name, file.stat()) for file in files]
     return sorted(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in states)
 

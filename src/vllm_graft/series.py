@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vllm_graft.catalog import patches_folder, series_folder, series_names
+from vllm_graft.engine.evaluate import CompiledFile
+from vllm_graft.engine.parser import parse_patch
+from vllm_graft.engine.patchfile import Patch
 from vllm_graft.errors import PatchError
-from vllm_graft.evaluate import CompiledFile
-from vllm_graft.parser import parse_patch
-from vllm_graft.patchfile import Patch
 
 __all__ = [
     "Series",

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vllm_graft.cache import cache_dir
+from vllm_graft.engine.source import Source
 from vllm_graft.errors import GraftError
 from vllm_graft.results import Verdict
-from vllm_graft.source import Source
 
 if TYPE_CHECKING:
     from vllm_graft.planner import FileChange

@@ -1,0 +1,1 @@
+"""The semantic patch engine: reads, matches and splices. Pure: no tree, no process."""

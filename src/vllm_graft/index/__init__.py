@@ -1,0 +1,1 @@
+"""Releases of vLLM from the user's package index, cached and verified."""

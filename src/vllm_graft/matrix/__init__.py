@@ -1,0 +1,1 @@
+"""Where every patch stands on every release of vLLM."""

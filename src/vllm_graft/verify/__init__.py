@@ -1,0 +1,1 @@
+"""Base against grafted on the real engine: what runs, and what is made of it."""
