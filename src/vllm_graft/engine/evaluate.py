@@ -17,7 +17,7 @@ from vllm_graft.engine.locate import CompiledHunk, Found
 from vllm_graft.engine.patchfile import FilePatch
 from vllm_graft.engine.reparse import Edited
 from vllm_graft.engine.source import Source, split_lines
-from vllm_graft.engine.splice import LostError, OverlapError, SharedLineError
+from vllm_graft.engine.splice import LostError, OverlapError, SharedLineError, merge
 from vllm_graft.engine.splits import Splits
 from vllm_graft.errors import PatchError, SourceError
 from vllm_graft.results import DONE, HunkResult, Verdict, combine
@@ -122,7 +122,7 @@ class CompiledFile:
     def _evaluate(self, source: Source, splits: Splits) -> FileOutcome:
         found = [self._locate(hunk, source, splits) for hunk in self.hunks]
         found = self._guard(source, splits, found)
-        edits = [edit for f in found for edit in f.edits]
+        edits = merge([f.edits for f in found])
         try:
             edited = Edited(source, edits)
         except SourceError as error:
@@ -157,12 +157,13 @@ class CompiledFile:
         """Takes back the hunks whose guard does not hold."""
         if not any(hunk.guards for hunk in self.hunks):
             return list(found)
-        edits = [
-            edit
-            for hunk, f in zip(self.hunks, found, strict=True)
-            for edit in f.edits
-            if not hunk.guards and not self.reverse
-        ]
+        edits = merge(
+            [
+                f.edits
+                for hunk, f in zip(self.hunks, found, strict=True)
+                if not hunk.guards and not self.reverse
+            ]
+        )
         try:
             patched = Edited(source, edits)
         except (SourceError, OverlapError):  # _evaluate meets it again, and says so

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from vllm_graft.engine.text import indentation
 
 
 class SharedLineError(Exception):
@@ -35,6 +37,29 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
+
+
+def merge(hunks: Iterable[Sequence[Edit]]) -> list[Edit]:
+    """The edits of several hunks as one list, in the order of the text.
+
+    Where a block ends, one hunk may insert into it and another one behind it, both
+    at the same place: what is indented deeper then comes first.
+    """
+    keyed = []
+    for edits in hunks:
+        depths: dict[int, int] = {}
+        for edit in edits:
+            if edit.start == edit.end and edit.text.strip():
+                depth = min(map(_depth, filter(str.strip, edit.text.splitlines())))
+                depths[edit.start] = min(depth, depths.get(edit.start, depth))
+        for edit in edits:
+            depth = depths.get(edit.start, 0) if edit.start == edit.end else 0
+            keyed.append(((edit.start, edit.end, -depth), edit))
+    return [edit for _, edit in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _depth(line: str) -> int:
+    return len(indentation(line).expandtabs())
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:

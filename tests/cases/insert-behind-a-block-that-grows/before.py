@@ -1,0 +1,7 @@
+class Worker:
+    def run(self, job):
+        output = job()
+        return output
+
+    def stop(self):
+        self.running = False
