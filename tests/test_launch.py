@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,6 +46,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         (["{script}/run.py"], "script"),
         (["-u", "-X", "dev", "{script}/run.py", "-c"], "script"),
         (["{script}"], "script"),
+        (["-Wignore::DeprecationWarning", "{script}/run.py"], "script"),
+        (["-uX", "dev", "{script}/run.py"], "script"),
+        (["--", "{script}/run.py"], "script"),
+        (["-", "{script}/run.py"], "current"),
     ],
 )
 def test_python_imports_from_the_folder_of_its_script(
@@ -52,6 +57,26 @@ def test_python_imports_from_the_folder_of_its_script(
 ) -> None:
     command = [sys.executable, *(w.format(**folders) for w in words)]
     assert command_tree(command).root.resolve() == folders[expected]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no safe path before 3.11")
+@pytest.mark.parametrize(("own", "options"), [(False, []), (True, []), (False, ["-P"])])
+def test_a_safe_path_has_no_folder_of_the_script(
+    own: bool,
+    options: list[str],
+    folders: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONSAFEPATH", "" if options else "1")
+    other = tmp_path / "python-of-another-place"
+    other.symlink_to(HERE)
+    command = [str(HERE if own else other), *options, "-c", "pass"]
+    code = f"from vllm_graft.launch import *; print(command_tree({command}).root)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert Path(done.stdout.strip()) == folders["named"]
 
 
 def test_a_console_script_does_not_import_from_the_current_folder(

@@ -239,6 +239,25 @@ def test_tracebacks_and_inspect_show_the_changed_source(world: World) -> None:
     assert "return two" in done.stderr
 
 
+def test_a_module_run_as_a_program_shows_the_changed_source(world: World) -> None:
+    main = "\nif __name__ == '__main__':\n    import inspect\n"
+    main += "    print(inspect.getsource(number))\n    number()\n"
+    with (world.root / "vllm/number.py").open("a") as stream:
+        stream.write(main)
+    done = graft(world, sys.executable, "-m", "vllm.number")
+    assert "return two" in done.stdout
+    assert "return two" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["\x0c", "\x1c", "\u2028"])
+def test_lines_end_where_python_ends_them(end: str, world: World) -> None:
+    path = world.root / "vllm/number.py"
+    first = f"# a{end}b{end}c\n".encode()
+    path.write_bytes(first + path.read_bytes())
+    code = "import vllm.number as n, inspect; print(inspect.getsource(n.number))"
+    assert python(world, code).stdout.endswith("    return two\n\n")
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_a_thread_shows_the_changed_source_too(own: bool, world: World) -> None:
     code = "import threading, vllm.number as n\n"
@@ -255,11 +274,29 @@ def test_cpu_and_graft_go_together(world: World) -> None:
     assert python(world, code, "--cpu").stdout == GRAFTED + "1\n"
 
 
-def test_an_unknown_command_is_an_error(world: World) -> None:
-    done = graft(world, "no-such-command-here")
+@pytest.mark.parametrize("name", ["no-such-command-here", ""])
+def test_an_unknown_command_is_an_error(name: str, world: World) -> None:
+    done = graft(world, name)
     assert done.returncode == 2
-    assert "no-such-command-here: cannot start it" in done.stderr
+    assert f"error: {name}: cannot start it".replace(" :", "") in done.stderr
     assert "hint:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [["-I"], ["-uE"], ["-X", "dev", "-S"]])
+@pytest.mark.parametrize("script", [True, False])
+def test_a_python_that_heeds_no_environment_is_refused(
+    options: list[str], script: bool, world: World
+) -> None:
+    words: list[str | Path] = [sys.executable, *options, "-c", "print('ran')"]
+    if script:
+        path = world.folder / "script"
+        path.write_text(f"#!{sys.executable} {' '.join(options)}\nprint('ran')\n")
+        path.chmod(0o755)
+        words = [path]
+    done = graft(world, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"would not be grafted with -{options[-1][-1]}" in done.stderr
 
 
 def test_no_command_is_bad_usage(world: World) -> None:
@@ -280,5 +317,10 @@ def test_the_environment_keeps_what_was_there(world: World) -> None:
     expected = [str(run.SITE), str(world.root), "/first", "/second"]
     assert env["PYTHONPATH"].split(os.pathsep) == expected
     assert (env["KEPT"], VARIABLE in env) == ("1", False)
+    # An empty entry stands for the current folder.
+    some = run.environment({"PYTHONPATH": os.pathsep}, None, None)["PYTHONPATH"]
+    assert some.split(os.pathsep) == [str(run.SITE), "", ""]
+    none = run.environment({"PYTHONPATH": ""}, None, None)["PYTHONPATH"]
+    assert none == str(run.SITE)
     # A run inside a run adds nothing twice.
     assert run.environment(env, None, world.root) == env

@@ -104,20 +104,20 @@ class Loader(SourceFileLoader):
         return self._source if path == self.path else super().get_data(str(path))
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compiles the changed source; neither reads nor writes bytecode."""
-        del fullname
-        return self.source_to_code(self._source, self.path)
+        """Compiles the changed source; neither reads nor writes bytecode.
 
-    def exec_module(self, module: ModuleType) -> None:
-        """Runs the module, its lines known to :mod:`linecache` first."""
+        Whatever runs the code, also ``python -m``, comes here first, so that this is
+        where :mod:`linecache` learns the lines.
+        """
         import linecache  # noqa: PLC0415
 
-        text = self.get_source(self.name) or ""
-        lines = text.splitlines(keepends=True)
+        text = self.get_source(fullname) or ""
+        # Not `splitlines`, which also ends lines where Python has none.
+        lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
         # No modification time: linecache.checkcache() then leaves the entry alone.
         linecache.cache[self.path] = (len(text), None, lines, self.path)
         show_changed_source()
-        super().exec_module(module)
+        return self.source_to_code(self._source, self.path)
 
 
 class Finder:

@@ -72,7 +72,8 @@ def environment(
     first = [str(SITE)]
     if tree is not None:
         first.append(str(tree.resolve()))
-    old = [p for p in base.get("PYTHONPATH", "").split(os.pathsep) if p]
+    # An empty entry is the current folder; an empty variable is none.
+    old = base["PYTHONPATH"].split(os.pathsep) if base.get("PYTHONPATH") else []
     path = os.pathsep.join([*first, *(p for p in old if p not in first)])
     env = {**base, "PYTHONPATH": path}
     env.pop(VARIABLE, None)
