@@ -92,12 +92,15 @@ def test_steps_are_told_as_they_happen(tmp_path: Path) -> None:
     assert len(told) == verify_run.steps_of([counted, job("two", "", tmp_path)]) == 3
 
 
-def test_no_more_than_the_slots_run_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("each", "slots"), [(1, 1), (2, 2), (3, 2)])
+def test_no_more_than_the_slots_run_at_once(
+    tmp_path: Path, each: int, slots: int
+) -> None:
     code = (
         "import time; print(time.monotonic()); time.sleep(.3); print(time.monotonic())"
     )
-    jobs = [job(str(n), code, tmp_path) for n in range(3)]
-    done = run(*jobs, folder=tmp_path, slots=1)
+    jobs = [job(str(n), code, tmp_path)._replace(slots=each) for n in range(3)]
+    done = run(*jobs, folder=tmp_path, slots=slots)
     spans = sorted([float(t) for t in one.log.read_text().split()] for one in done)
     assert all(spans[n][1] <= spans[n + 1][0] for n in range(2))
 

@@ -58,9 +58,25 @@ def model_folder(model: str) -> str:
     return str(make(model, cache_dir("models")))
 
 
+def preload() -> None:
+    """Import what a worker would, so that forked ones need not, each for itself."""
+    from vllm.platforms import current_platform
+
+    names = ["vllm.model_executor.models.llama", "vllm.v1.worker.gpu.model_runner"]
+    if current_platform.is_cpu():
+        names += ["vllm.v1.worker.cpu_worker", "vllm.v1.worker.cpu_model_runner"]
+        # The model is compiled, if only to be run as it is.
+        names += ["torch._inductor.codegen.triton"]
+    for name in names:
+        import_module(name)
+
+
 def start(config: dict[str, Any]) -> Any:
     """The engine of a configuration."""
     from vllm import LLM
+
+    if config["executor"] == "mp":
+        preload()
     from vllm.config import VllmConfig
 
     if config.get("in_flight"):

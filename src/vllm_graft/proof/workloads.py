@@ -71,13 +71,13 @@ def _logprobs(positions: Any) -> Any:
 
 def greedy(llm: LLM) -> Any:
     """Four prompts of different lengths, most likely token each time."""
-    params = SamplingParams(temperature=0, max_tokens=16, ignore_eos=True)
+    params = SamplingParams(temperature=0, max_tokens=10, ignore_eos=True)
     return run(llm, SHORT, params)
 
 
 def sampled(llm: LLM) -> Any:
     """Seeded sampling with every filter and penalty, different for each request."""
-    common = {"max_tokens": 8, "ignore_eos": True}
+    common = {"max_tokens": 6, "ignore_eos": True}
     # vLLM refuses min_p together with speculation.
     speculates = llm.llm_engine.vllm_config.speculative_config is not None
     params = [
@@ -104,7 +104,7 @@ def sampled(llm: LLM) -> Any:
 
 def logprobs(llm: LLM) -> Any:
     """Sample and prompt logprobs, next to requests that ask for none."""
-    common = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
+    common = {"temperature": 0, "max_tokens": 6, "ignore_eos": True}
     params = [
         SamplingParams(logprobs=5, prompt_logprobs=3, **common),
         SamplingParams(**common),
@@ -116,7 +116,7 @@ def logprobs(llm: LLM) -> Any:
 
 def parallel(llm: LLM) -> Any:
     """n=3 with a seed."""
-    params = SamplingParams(n=3, seed=11, temperature=1.0, max_tokens=8, logprobs=1)
+    params = SamplingParams(n=3, seed=11, temperature=1.0, max_tokens=6, logprobs=1)
     return run(llm, SHORT[:2], params)
 
 
@@ -143,7 +143,7 @@ def structured(llm: LLM) -> Any:
 
 def stop(llm: LLM) -> Any:
     """Stop tokens, stop strings and min_tokens, chosen from what greedy yields."""
-    common = {"temperature": 0, "max_tokens": 16}
+    common = {"temperature": 0, "max_tokens": 10}
     free = run(llm, SHORT, SamplingParams(ignore_eos=True, **common))
     tokens = [one["outputs"][0]["tokens"] for one in free]
     words = [one["outputs"][0]["text"].split() for one in free]
@@ -166,7 +166,7 @@ def stop(llm: LLM) -> Any:
 def abort(llm: LLM) -> Any:
     """One of three requests aborted in mid-stream, its slot taken by a fourth."""
     engine = llm.llm_engine
-    params = SamplingParams(temperature=0, max_tokens=14, ignore_eos=True)
+    params = SamplingParams(temperature=0, max_tokens=9, ignore_eos=True)
     for i in range(3):
         engine.add_request(f"abort-{i}", {"prompt_token_ids": SHORT[i]}, params)
     seen: dict[str, Any] = {}
@@ -187,7 +187,7 @@ def abort(llm: LLM) -> Any:
 def chunked(llm: LLM) -> Any:
     """Prompts longer than the token budget of a step, decoding alongside."""
     params = SamplingParams(
-        temperature=0, max_tokens=6, ignore_eos=True, logprobs=1, prompt_logprobs=1
+        temperature=0, max_tokens=4, ignore_eos=True, logprobs=1, prompt_logprobs=1
     )
     return run(llm, [prompt(150, 3), SHORT[0], prompt(97, 4)], params)
 

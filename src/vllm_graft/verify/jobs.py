@@ -135,7 +135,11 @@ class Maker(NamedTuple):
         words = ["-m", "vllm_graft.proof.driver", str(config), str(output)]
         job = self._job(side, process, words)
         env = driver_environment(job.env)
-        return job._replace(env=env, output=output, limit=limit, steps=steps)
+        # Ranks wait for each other in busy loops: beside others they take for ever.
+        slots = 2 if process == "ranks" else 1
+        return job._replace(
+            env=env, output=output, limit=limit, steps=steps, slots=slots
+        )
 
     def _stub(self, side: str, name: str, more: Sequence[str]) -> Job:
         output = self.scratch / f"{name}.{side}.json"

@@ -41,6 +41,7 @@ class Job(NamedTuple):
         output: The file in which it leaves its result, as JSON; None for none.
         limit: Seconds after which it is ended.
         steps: How many steps it announces in its log; without any, it is one.
+        slots: How many of the slots it takes while it runs.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Job(NamedTuple):
     output: Path | None
     limit: float
     steps: int = 0
+    slots: int = 1
 
 
 class Done(NamedTuple):
@@ -116,7 +118,7 @@ def run_jobs(
 
     Args:
         jobs: Started in this order.
-        slots: How many run at the same time.
+        slots: How many run at the same time; one that takes more runs alone.
         scratch: A folder for logs; the jobs' current folder too.
         tell: Called with a line for each step that has been made.
 
@@ -127,7 +129,7 @@ def run_jobs(
     running: list[_Running] = []
     try:
         while waiting or running:
-            while waiting and len(running) < slots:
+            while waiting and _fits(waiting[-1], running, slots):
                 running.append(_start(waiting.pop(), scratch))
             time.sleep(_POLL)
             for one in list(running):
@@ -145,6 +147,11 @@ def run_jobs(
         for one in running:
             _stop(one)
     return done
+
+
+def _fits(job: Job, running: Sequence[_Running], slots: int) -> bool:
+    taken = sum(one.job.slots for one in running)
+    return not running or taken + job.slots <= slots
 
 
 def _start(job: Job, scratch: Path) -> _Running:
