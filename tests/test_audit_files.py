@@ -51,6 +51,7 @@ def test_a_file_that_cannot_be_audited(data: bytes, said: str, tmp_path: Path) -
 
 ENCODED = {
     "latin-1": f"# coding: latin-1\n# \xe4\xf6\n{FINDING}".encode("latin-1"),
+    "a codec that knows no replacements": f"# coding: idna\n#\n{FINDING}".encode(),
     "byte order mark": b"\xef\xbb\xbf#\n#\n" + FINDING.encode(),
     "carriage returns": ("#\n#\n" + FINDING).replace("\n", "\r\n").encode(),
     "old carriage returns": ("#\n#\n" + FINDING).replace("\n", "\r").encode(),

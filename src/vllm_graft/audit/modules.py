@@ -101,7 +101,10 @@ class Module:
     def lines(self) -> list[str]:
         """The source's lines, decoded as Python does."""
         encoding, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
-        text = self.data.decode(encoding, errors="replace")
+        try:
+            text = self.data.decode(encoding)
+        except UnicodeError:  # Python decodes by the line, some codecs by the whole
+            text = self.data.decode(errors="replace")
         return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
     @cached_property
