@@ -5,11 +5,12 @@ A line of a miniature that ends in ``#! RULE`` is one that must be found; no oth
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from auditing import RULES, VLLM, found, look, marked
+from auditing import RULES, VLLM, found, look, marked, write
 from vllm_graft.audit.rules import KINDS, load_rules, series_rules
 from vllm_graft.errors import PatchError
 from vllm_graft.lint import lint
@@ -22,6 +23,22 @@ def test_a_miniature(path: Path) -> None:
     report = look(path)
     assert found(report) == marked(path.read_text())
     assert report.notes == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no except* before 3.11")
+def test_a_group_of_exceptions(tmp_path: Path) -> None:
+    text = """
+    from vllm.v1.worker.gpu.model_runner import GPUModelRunner
+    class Mine(GPUModelRunner):
+        def pool(self):
+            try:
+                output = super().pool()
+            except* ValueError:
+                return None
+            return output.req_ids
+    """
+    write(tmp_path, {"mine.py": text})
+    assert found(look(tmp_path)) == [("AO002", 6)]
 
 
 def test_the_miniature_of_vllm_itself_is_in_order() -> None:

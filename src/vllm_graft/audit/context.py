@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vllm_graft.audit.inference import Types
-from vllm_graft.audit.modules import Scope, Site
+from vllm_graft.audit.modules import Module, Scope, Site
 from vllm_graft.audit.project import Project
 from vllm_graft.audit.rules import Rule
 
@@ -87,6 +87,21 @@ class Kind:
         for name in self.rule.all(option):
             found |= {name, *self.project.canonical(name)}
         return frozenset(found)
+
+    def mixed(self, module: Module, targets: frozenset[str]) -> dict[str, str]:
+        """The classes that a subclass of some others mixes in, and the subclass.
+
+        Only for mixins and subclasses in the same module.
+        """
+        mixed: dict[str, str] = {}
+        beyond = {a for target in targets for a in self.project.ancestors(target)}
+        for dotted in module.top_classes():
+            if dotted in targets or not self.is_a(dotted, targets):
+                continue
+            for ancestor in self.project.ancestors(dotted):
+                if ancestor not in beyond and not self.is_a(ancestor, targets):
+                    mixed.setdefault(ancestor, dotted)
+        return mixed
 
     def is_a(self, dotted: str, targets: frozenset[str]) -> bool:
         """Whether a class is one of some others, or inherits from one."""

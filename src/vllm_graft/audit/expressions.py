@@ -77,16 +77,19 @@ class Expressions:
         self.policy = policy
         self.events: dict[tuple[int, str, str], Event] = {}
         self._loops: list[list[State]] = [[]]
+        #: What is resolved in a `try` that goes on where it cannot be.
+        self._tries: list[set[str]] = []
 
     def used(self, value: Value, node: ast.AST, text: str) -> None:
         """Notes that a result is used as if it were resolved."""
-        if value.origins:
+        if value.origins and not value.known:
             self._event(Event("use", node, value.origins, text))
 
     def returned(self, node: ast.AST, value: Value, state: State) -> None:
         """Notes that a result, or something that holds it, is returned."""
         if value.origins:
-            self._event(Event("return", node, value.origins, "", state.flag))
+            flag = value.flag if state.flag is None else state.flag
+            self._event(Event("return", node, value.origins, "", flag))
 
     def _event(self, event: Event) -> None:
         key = (id(event.node), event.kind, event.text)
@@ -139,7 +142,7 @@ class Expressions:
                 self.value(index, state)
                 found = self.value(value, state)
                 if found.wrapped or self.policy.items:
-                    return Value(found.origins)
+                    return found.item()
                 self.used(found, node, "is indexed")
                 return NOTHING
             case ast.BinOp(left=left, right=right):
@@ -180,12 +183,22 @@ class Expressions:
             return
         key = key_of(target)
         if not key:
-            self.children(target, state)
+            self._put(target, value, state)
             return
-        for name in [n for n in state.names if n == key or n.startswith(f"{key}.")]:
-            del state.names[name]
+        if isinstance(target, ast.Attribute):
+            owner = self.value(target.value, state)
+            if not owner.wrapped and target.attr not in self.policy.allow:
+                self.used(owner, target, f".{target.attr} is set")
+        state.forget(key)
         if value.origins:
             state.names[key] = value
+
+    def _put(self, target: ast.expr, value: Value, state: State) -> None:
+        """Assigns to an item, or to what has no name."""
+        self.value(target, state)
+        key = key_of(target.value) if isinstance(target, ast.Subscript) else ""
+        if key and value.origins:
+            state.names[key] = state.names.get(key, NOTHING) | value.inside()
 
     def iterate(self, target: ast.expr, over: ast.expr, state: State) -> None:
         """Binds the target of a loop."""
@@ -193,7 +206,7 @@ class Expressions:
         if not found.wrapped and not self.policy.items:
             self.used(found, over, "is iterated over")
             found = NOTHING
-        self.bind(target, Value(found.origins), state)
+        self.bind(target, found.item(), state)
 
     def _comprehension(
         self,
@@ -244,7 +257,10 @@ class Expressions:
         if name in self.policy.through:
             return found
         if name == self.policy.resolve:
-            self._event(Event("resolve", node, found.origins))
+            if self._tries and isinstance(node, ast.Attribute):
+                self._tries[-1].add(key_of(node.value))
+            else:
+                self._event(Event("resolve", node, found.origins))
         elif name not in self.policy.allow:
             self.used(found, node, f".{name} is read")
         return NOTHING
@@ -254,9 +270,12 @@ class Expressions:
         match node:
             case ast.Call(
                 func=ast.Name(id="getattr"),
-                args=[owner, ast.Constant(value=str(attribute)), *_],
+                args=[owner, ast.Constant(value=str(attribute)), *default],
             ):
-                return self._attribute(node, self.value(owner, state), attribute)
+                found = self.value(owner, state)
+                if default and attribute == self.policy.resolve:
+                    return NOTHING  # it asks whether there is one
+                return self._attribute(node, found, attribute)
             case ast.Call(func=ast.Name(id="cast"), args=[_, argument]):
                 return self.value(argument, state)
         receiver = NOTHING

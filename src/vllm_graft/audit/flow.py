@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vllm_graft.audit.expressions import Expressions
-from vllm_graft.audit.state import NOTHING, State, key_of, merge
+from vllm_graft.audit.state import NOTHING, State, Value, key_of, merge
 
 
 class Flow(Expressions):
@@ -50,6 +50,8 @@ class Flow(Expressions):
                 return self._loop(node, state)
             case ast.Try():
                 return self._try(node, state)
+            case _ if isinstance(node, _TRY_STAR):
+                return self._try(node, state)
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     self.value(item.context_expr, state)
@@ -67,6 +69,7 @@ class Flow(Expressions):
                 found = self.value(value, state)
                 for target in targets:
                     self.bind(target, found, state)
+                    self._name_test(target, value, state)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.bind(target, self.value(value, state), state)
             case ast.AugAssign(target=target, value=value):
@@ -86,6 +89,13 @@ class Flow(Expressions):
                 pass
             case _:
                 self.children(node, state)
+
+    def _name_test(self, target: ast.expr, value: ast.expr, state: State) -> None:
+        """Remembers the test whose outcome a name gets."""
+        if isinstance(target, ast.Name) and isinstance(value, _TESTS):
+            mentioned = {*map(key_of, ast.walk(value))}
+            if target.id not in mentioned and mentioned & {*state.names}:
+                state.tests[target.id] = value
 
     def _loop(
         self, node: ast.While | ast.For | ast.AsyncFor, state: State
@@ -111,10 +121,19 @@ class Flow(Expressions):
 
     def _try(self, node: ast.Try, state: State) -> State | None:
         before = state.copy()
+        patient = any(map(_catches_missing, node.handlers))
+        if patient:
+            self._tries.append(set())
         end = self.block(node.body, state)
+        resolved = self._tries.pop() if patient else set()
         broken = merge(before, end, state) or before
         ends = [self.block(node.orelse, end)]
-        ends += [self.block(part.body, broken.copy()) for part in node.handlers]
+        for part in node.handlers:
+            start = broken.copy()
+            if _catches_missing(part):
+                for key in resolved:
+                    start.names.pop(key, None)
+            ends.append(self.block(part.body, start))
         after = merge(*ends)
         if after is None:
             self.block(node.finalbody, broken.copy())
@@ -122,18 +141,42 @@ class Flow(Expressions):
         return self.block(node.finalbody, after)
 
     def _match(self, node: ast.Match, state: State) -> State | None:
-        self.value(node.subject, state)
-        key = key_of(node.subject)
-        ends: list[State | None] = [state.copy()]
+        found = self.value(node.subject, state)
+        key = key_of(node.subject) or "<subject>"
+        if found.origins:
+            state.names[key] = found
+        ends: list[State | None] = []
+        going: State | None = state
         for case in node.cases:
-            inside = state.copy()
-            if key:  # the pattern says what it is
-                inside.names.pop(key, None)
+            if going is None:
+                break
+            inside, going = self.policy.guards.split_pattern(key, case.pattern, going)
+            _capture(case.pattern, inside.names.get(key, NOTHING), inside)
+            if case.guard is not None:
+                inside, refused = self.branches(case.guard, inside)
+                going = merge(going, refused)
             ends.append(self.block(case.body, inside))
-        return merge(*ends)
+        return merge(*ends, going)
 
 
 _ROUNDS: Final = 2
+_TRY_STAR: Final = getattr(ast, "TryStar", ast.Try)  # new in Python 3.11
+_TESTS: Final = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
+
+
+def _capture(pattern: ast.pattern, value: Value, state: State) -> None:
+    """Binds the names of a pattern; the outermost one is what is matched."""
+    for part in ast.walk(pattern):
+        if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            state.forget(part.name)
+            if part is pattern and value.origins:
+                state.names[part.name] = value
+
+
+def _catches_missing(handler: ast.ExceptHandler) -> bool:
+    """Whether it is for objects without a method."""
+    types = [] if handler.type is None else [*ast.walk(handler.type)]
+    return any(isinstance(t, ast.Name) and t.id == "AttributeError" for t in types)
 
 
 def _is_true(node: ast.expr) -> bool:

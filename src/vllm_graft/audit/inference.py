@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vllm_graft.audit.modules import Module, Scope
-from vllm_graft.audit.names import Alias, Function
+from vllm_graft.audit.names import Alias, Function, pairs
 from vllm_graft.audit.project import Project, parameters
 
 _NOTHING: Final = frozenset[str]()
@@ -206,8 +206,8 @@ def _assigned(node: ast.AST, name: str) -> Iterator[ast.expr]:
     """The values that a statement gives to an attribute of self."""
     match node:
         case ast.Assign(targets=targets, value=value):
-            if any(_is_own(target, name) for target in targets):
-                yield value
+            for target in targets:
+                yield from (v for t, v in pairs(target, value) if _is_own(t, name))
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             if _is_own(target, name):
                 yield value

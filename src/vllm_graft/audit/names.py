@@ -64,8 +64,9 @@ class Names:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._bind(statement.name, Definition(statement), sure=sure)
                 case ast.Assign(targets=targets, value=value):
-                    for variable in (t for t in targets if isinstance(t, ast.Name)):
-                        self._bind(variable.id, Alias(value), sure=sure)
+                    for target, given in (p for t in targets for p in pairs(t, value)):
+                        if isinstance(target, ast.Name):
+                            self._bind(target.id, Alias(given), sure=sure)
                 case ast.AnnAssign(target=ast.Name() as variable):
                     said = self.annotations.setdefault(variable.id, [])
                     said.append(statement.annotation)
@@ -96,6 +97,18 @@ class Names:
             self.bound[name] = [binding]
         else:
             self.bound[name] = [*self.bound.get(name, []), binding]
+
+
+def pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what, as far as it is written side by side."""
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values):
+            both = zip(targets, values, strict=True)
+            return [pair for one, other in both for pair in pairs(one, other)]
+    return [(target, value)]
 
 
 def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -59,3 +59,28 @@ def hold(runner: "second.GPUModelRunner | None", first: First, config, other):
         first.use_async_scheduling,
         config.use_async_scheduling,
     )
+
+
+class Side:
+    def __init__(self, runner: Runner, config):
+        self.runner, self.config = runner, config
+
+    def peek(self):
+        one, two = self.runner, self.config
+        return one.use_async_scheduling or two.use_async_scheduling  #! AO001
+
+
+class SetsByName(Runner):
+    def __init__(self, config):
+        super().__init__(config)
+        setattr(self, "use_async_scheduling", config.async_scheduling)
+
+    def step(self):
+        return self.use_async_scheduling
+
+
+class OnlyDeclares(Runner):
+    use_async_scheduling: bool
+
+    def step(self):
+        return self.use_async_scheduling  #! AO001

@@ -75,3 +75,47 @@ class Delegating(UniProcExecutor):
 class NoExecutor:
     def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
         return run_method(self.worker, method, args, kwargs)
+
+
+class OneTest(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        result = run_method(self.worker, method, args, kwargs)
+        if not non_block and isinstance(result, AsyncModelRunnerOutput):
+            result = result.get_output()
+        return result
+
+
+class OneNamedTest(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        results = []
+        for worker in self.workers:
+            result = run_method(worker, method, args, kwargs)
+            late = non_block or not isinstance(result, AsyncModelRunnerOutput)
+            results.append(result if late else result.get_output())
+        return results
+
+
+class EachWay(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        if non_block:
+            result = run_method(self.worker, method, args, kwargs)
+        else:
+            result = run_method(self.worker, method, args, kwargs)
+            result = getattr(result, "get_output", lambda: None)()
+        return result
+
+
+class TheWrongWay(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        result = run_method(self.worker, method, args, kwargs)
+        if non_block and isinstance(result, AsyncModelRunnerOutput):
+            result = result.get_output()
+        return result  #! AO004
+
+
+class ByIndex(Executor):
+    def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
+        results = [None] * len(self.workers)
+        for number, worker in enumerate(self.workers):
+            results[number] = run_method(worker, method, args, kwargs)
+        return results  #! AO004

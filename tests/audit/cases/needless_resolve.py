@@ -45,3 +45,25 @@ def by_name(engine, step):
 
 def another(client, step):
     return client.sample_tokens(step).get_output()
+
+
+def patient(executor: Executor, step):
+    output = executor.execute_model(step)
+    try:
+        return output.get_output()
+    except AttributeError:
+        return output
+
+
+def asking(executor: Executor, step):
+    output = executor.execute_model(step)
+    resolve = getattr(output, "get_output", None)
+    return output if resolve is None else resolve()
+
+
+def impatient(executor: Executor, step):
+    output = executor.execute_model(step)
+    try:
+        return output.get_output()  #! AO005
+    except ValueError:
+        return output

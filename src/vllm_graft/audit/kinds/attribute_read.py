@@ -24,7 +24,7 @@ class AttributeRead(Kind):
 
     def hits(self, sites: list[Site]) -> Iterator[Hit]:
         """See :class:`Kind`."""
-        mixed = self._mixed(sites[0].scope.module) if sites else {}
+        mixed = self.mixed(sites[0].scope.module, self.targets) if sites else {}
         for site in sites:
             match site.node:
                 case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
@@ -53,25 +53,6 @@ class AttributeRead(Kind):
         elif hit and not any(self._sets(dotted, name) for dotted in hit):
             yield Hit(site.node, site.scope, short(hit[0]), name)
 
-    def _mixed(self, module: Module) -> dict[str, str]:
-        """The classes that a subclass mixes in, and the subclass.
-
-        Only for mixins and subclasses in the same module.
-        """
-        mixed: dict[str, str] = {}
-        beyond = {
-            ancestor
-            for target in self.targets
-            for ancestor in self.project.ancestors(target)
-        }
-        for dotted in module.top_classes():
-            if dotted in self.targets or not self.is_a(dotted, self.targets):
-                continue
-            for ancestor in self.project.ancestors(dotted):
-                if ancestor not in beyond and not self.is_a(ancestor, self.targets):
-                    mixed.setdefault(ancestor, dotted)
-        return mixed
-
     def _sets(self, dotted: str, name: str) -> bool:
         """Whether a class of the hierarchy sets the attribute itself."""
         for ancestor in self.project.ancestors(dotted):
@@ -89,9 +70,18 @@ def _assigns(module: Module, owner: ast.ClassDef, name: str) -> bool:
         for number in module.line_numbers(name.encode())
         if owner.lineno <= number <= (owner.end_lineno or number)
     ]
+    sites = list(module.sites(numbers))
+    # An annotation alone sets nothing.
+    bare = {
+        site.node.target
+        for site in sites
+        if isinstance(site.node, ast.AnnAssign) and site.node.value is None
+    }
     return any(
-        _is_assigned(site.node, name) and _belongs(site.scope, site.owner, owner)
-        for site in module.sites(numbers)
+        site.node not in bare
+        and _is_assigned(site.node, name)
+        and _belongs(site.scope, site.owner, owner)
+        for site in sites
     )
 
 
@@ -103,6 +93,11 @@ def _is_assigned(node: ast.AST, name: str) -> bool:
             return variable == name
         case ast.FunctionDef(name=function):
             return function == name
+        case ast.Call(
+            func=ast.Name(id="setattr"),
+            args=[ast.Name(id="self"), ast.Constant(value=attribute), _],
+        ):
+            return bool(attribute == name)
     return False
 
 

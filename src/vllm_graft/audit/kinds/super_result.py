@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from vllm_graft.audit.context import Context, Hit, instance_of, short, terminal
-from vllm_graft.audit.modules import Scope, Site
+from vllm_graft.audit.modules import Module, Scope, Site
 from vllm_graft.audit.results import ResultKind, describe, origins
 from vllm_graft.audit.rules import Rule
 
@@ -20,6 +20,7 @@ class SuperResult(ResultKind):
         super().__init__(rule, context)
         self.targets = self.names("classes")
         self.methods = frozenset(rule.all("methods"))
+        self._mixed: dict[Module, dict[str, str]] = {}
         self._running: set[ast.AST] = set()
 
     def hits(self, sites: list[Site]) -> Iterator[Hit]:
@@ -45,11 +46,15 @@ class SuperResult(ResultKind):
             case _:
                 return False
         owner = instance_of(scope)
-        if not owner or owner in self.targets or not self.is_a(owner, self.targets):
+        if not owner or owner in self.targets:
+            return False
+        whole = self._whole(owner, scope)
+        if not whole:
             return False
         match receiver:
             case ast.Call(func=ast.Name(id="super")):
-                above = self.project.ancestors(owner)[1:]
+                line = self.project.ancestors(whole)
+                above = line[line.index(owner) + 1 :]
             case ast.Name() | ast.Attribute() if call.args[:1]:
                 above = tuple(self.project.resolve(receiver, scope))
                 if not any(self.is_a(a, self.targets) for a in above):
@@ -57,6 +62,14 @@ class SuperResult(ResultKind):
             case _:
                 return False
         return self._unresolved(above, name)
+
+    def _whole(self, owner: str, scope: Scope) -> str:
+        """The subclass that a class is, or is mixed into; empty if there is none."""
+        if self.is_a(owner, self.targets):
+            return owner
+        if scope.module not in self._mixed:
+            self._mixed[scope.module] = self.mixed(scope.module, self.targets)
+        return self._mixed[scope.module].get(owner, "")
 
     def _unresolved(self, above: tuple[str, ...], name: str) -> bool:
         """Whether the nearest definition of a method hands on an unresolved result."""
