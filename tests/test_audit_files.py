@@ -153,3 +153,10 @@ def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(TreeError) as caught:
         look(tmp_path / "no", vllm=VLLM)
     assert caught.value.hint
+
+
+def test_nothing_to_audit_is_noted(tmp_path: Path) -> None:
+    report = look(tmp_path)
+    assert [(n.where, n.message) for n in report.notes] == [
+        (str(tmp_path), "holds no Python file")
+    ]

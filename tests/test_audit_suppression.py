@@ -62,6 +62,28 @@ def test_behind_the_last_line_of_an_expression(tmp_path: Path) -> None:
     assert look(path).open == []
 
 
+def test_around_the_decorators_of_a_definition(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("""
+from vllm.v1.executor.multiproc_executor import WorkerProc
+class Mine(WorkerProc):
+    # graft: ignore[AO006] above
+    @override
+    @other(1,
+        2)
+    def enqueue_output(self, output): ...
+    @override
+    # graft: ignore[AO006] between
+    @other
+    def handle_output(self, output): ...
+    @override  # graft: ignore[AO006] behind
+    def worker_busy_loop(self): ...
+""")
+    report = look(path)
+    assert report.open == []
+    assert len(report.findings) == 3
+
+
 FAULTS = {
     "no reason": ("[AO001]", ["AO001", "AUDIT001"]),
     "only a dash": ("[AO001] -", ["AO001", "AUDIT001"]),
@@ -141,7 +163,16 @@ def test_a_baseline_leaves_out_what_a_comment_suppresses(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"schema": 2, "findings": {}}', '{"schema": 1}', "\xff"]
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"schema": 2, "findings": {}}',
+        '{"schema": 1}',
+        "\xff",
+        "[" * 99999,
+    ],
 )
 def test_what_is_no_baseline(text: str, tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"

@@ -56,6 +56,8 @@ def audit(
                 "with --vllm",
             )
         )
+    if not files:
+        notes.append(Note(", ".join(map(str, paths)), "holds no Python file"))
     auditor = _Auditor(files, paths, base, rules, notes)
     ids = {rule.id for rule in rules}
     known = known_ids() | ids

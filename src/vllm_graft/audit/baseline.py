@@ -74,7 +74,13 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         raise GraftError(
             f"cannot be read: {error.strerror}", where=str(path), hint=hint
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise GraftError("not a baseline", where=str(path), hint=hint) from error
     if not valid:
         raise GraftError("not a baseline", where=str(path), hint=hint)

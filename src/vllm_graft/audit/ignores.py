@@ -48,13 +48,13 @@ class Ignore(NamedTuple):
 
     Args:
         region: Where it is.
-        target: The line whose findings it suppresses.
+        targets: The lines whose findings it suppresses.
         rules: The ids that it names.
         reason: The text behind them.
     """
 
     region: Region
-    target: int
+    targets: tuple[int, ...]
     rules: tuple[str, ...]
     reason: str
 
@@ -76,9 +76,10 @@ def read_ignores(module: Module) -> list[Ignore]:
         place = Region(line, begin, line, column + len(token.string) + 1)
         alone = not token.line[:column].strip()
         target = _next_code(module.lines, line) if alone else line
+        targets = (target, *_decorated(module, target))
         names = (match["rules"] or "").split(",")
         rules = tuple(name.strip() for name in names if name.strip())
-        found.append(Ignore(place, target, rules, match["why"].strip(" :-")))
+        found.append(Ignore(place, targets, rules, match["why"].strip(" :-")))
     return found
 
 
@@ -110,7 +111,7 @@ def apply_ignores(
     for ignore in ignores:
         used = set()
         for number, finding in enumerate(findings):
-            if ignore.target not in _lines_of(finding):
+            if _lines_of(finding).isdisjoint(ignore.targets):
                 continue
             if finding.rule.id in ignore.rules and ignore.reason:
                 suppressed[number] = ignore
@@ -125,10 +126,20 @@ def apply_ignores(
         yield finding.suppress("comment", by.reason) if by else finding
 
 
-def _lines_of(finding: Finding) -> tuple[int, int]:
+def _decorated(module: Module, line: int) -> Iterator[int]:
+    """The line of the definition that a decorator on a line belongs to."""
+    if not module.lines[line - 1].lstrip().startswith("@"):
+        return
+    for node in ast.walk(module.tree):
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        if any(d.lineno <= line <= (d.end_lineno or line) for d in decorators):
+            yield getattr(node, "lineno", line)
+
+
+def _lines_of(finding: Finding) -> set[int]:
     """The lines where a comment counts: the first and, of an expression, the last."""
     first, last = finding.region.line, finding.region.end_line
-    return first, last
+    return {first, last}
 
 
 def _faults(

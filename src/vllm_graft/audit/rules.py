@@ -92,7 +92,7 @@ KINDS: Final[Mapping[str, Mapping[str, Option]]] = {
 
 _TEXTS: Final = ("id", "name", "message", "fix", "help")
 _LEVELS: Final = ("error", "warning", "note")
-_ID: Final = re.compile(r"[A-Z]{2,8}\d{3}")
+_ID: Final = re.compile(r"(?!AUDIT)[A-Z]{2,8}[0-9]{3}")
 _KEBAB: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 #: Put into a rule's message: what the finding is about, and what was seen.
 FIELDS: Final = ("subject", "detail")
@@ -171,7 +171,7 @@ def series_rules(folder: Path) -> list[Rule]:
         data = tomllib.loads(path.read_bytes().decode())
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise PatchError(
             f"cannot be read: {error}", where=str(path), hint="correct the file"
         ) from error
@@ -206,7 +206,7 @@ class _Reader:
 
     def rule(self, series: str) -> Rule:
         texts = {key: self._text(key) for key in _TEXTS}
-        self._expect(_ID, texts["id"], "id", "two to eight capitals and three digits")
+        self._expect(_ID, texts["id"], "id", "capitals, not AUDIT, and three digits")
         self._expect(_KEBAB, texts["name"], "name", "words in kebab-case")
         kind = self._text("kind")
         if kind not in KINDS:
@@ -253,10 +253,10 @@ class _Reader:
 
     def _check_fields(self, message: str) -> None:
         try:
-            names = {name for _, name, _, _ in string.Formatter().parse(message)}
+            fields = [part[1:] for part in string.Formatter().parse(message)]
         except ValueError as error:
             raise self._error(f"message: {error}", "double each brace") from error
-        if names - {None, *FIELDS}:
+        if {*fields} - {(None, None, None), *((name, "", None) for name in FIELDS)}:
             raise self._error(
                 "message has an unknown field", "use {subject} and {detail}"
             )
