@@ -90,3 +90,24 @@ else:
     print(made.req_ids)
 print(made.req_ids)
 print(script.pool().req_ids)  #! AO003
+
+
+class OverWorker(Worker):
+    def sample_tokens(self, grammar):
+        output = super().sample_tokens(grammar)  #! AO003
+        self.seen += len(output.req_ids)
+        return output
+
+    def execute_model(self, step):
+        output = super().execute_model(step)
+        if isinstance(output, ModelRunnerOutput):
+            self.seen += len(output.req_ids)
+        return output
+
+
+class OverWorkerOfTheFirst(Worker):
+    def init_device(self):
+        self.model_runner = First(self.config)
+
+    def sample_tokens(self, grammar):
+        return super().sample_tokens(grammar).req_ids

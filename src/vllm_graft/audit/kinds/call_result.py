@@ -59,7 +59,7 @@ class CallResult(ResultKind):
         if name not in self.methods and name not in self.passing:
             return False
         if isinstance(receiver, ast.Call) and terminal(receiver.func) == "super":
-            return False
+            return self._base_hands_on(instance_of(scope), name)
         classes = self.types.of(receiver, scope)
         if classes:
             return any(self._hands_on(dotted, name) for dotted in classes)
@@ -70,6 +70,13 @@ class CallResult(ResultKind):
             inside = bool(own) and self.is_a(own, self.targets)
             return not inside and name in self.methods
         return name in self.methods and terminal(receiver) in self.holders
+
+    def _base_hands_on(self, dotted: str, name: str) -> bool:
+        """The same for a wrapper's base; a runner's is for another rule."""
+        if not dotted or self.is_a(dotted, self.targets) or not self._wraps(dotted):
+            return False
+        base = self.project.ancestors(dotted)[1:2]
+        return any(self._hands_on(ancestor, name) for ancestor in base)
 
     def _hands_on(self, dotted: str, name: str) -> bool:
         key = (dotted, name)
