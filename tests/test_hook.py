@@ -65,6 +65,16 @@ def test_a_damaged_content_fails_the_import(folder: Path, world: World) -> None:
     assert f"{content} is damaged" in done.stderr
 
 
+def test_a_lost_content_fails_the_import(folder: Path, world: World) -> None:
+    for file in folder.iterdir():
+        if file.name != "manifest.json":
+            file.unlink()
+    done = start(IMPORT, folder, world.root)
+    assert "GraftImportError" in done.stderr
+    assert "cannot be read (No such file" in done.stderr
+    assert "imported" not in done.stdout
+
+
 @pytest.mark.parametrize("damage", ["", "{", '{"root": "/"}', None])
 def test_a_damaged_manifest_ends_every_process(
     damage: str | None, folder: Path, world: World

@@ -311,6 +311,22 @@ def test_an_unknown_series_is_an_error(world: World) -> None:
     assert "no series 'no-such-series'" in done.stderr
 
 
+def test_a_relative_cache_serves_a_command_that_changes_its_folder(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(world.folder)
+    monkeypatch.setenv("VLLM_GRAFT_CACHE", "relative")
+    code = f"cd / && '{sys.executable}' -c '{SAY}'"
+    assert graft(world, "sh", "-c", code).stdout == GRAFTED
+
+
+def test_a_tree_that_the_search_path_cannot_hold_is_refused(world: World) -> None:
+    root = world.root.rename(world.folder / f"a{os.pathsep}b")
+    done = graft(world, "true", options=("--tree", root))
+    assert done.returncode == 2
+    assert f"{root}: its path holds" in done.stderr
+
+
 def test_the_environment_keeps_what_was_there(world: World) -> None:
     old = {"PYTHONPATH": f"/first{os.pathsep}/second", VARIABLE: "stale", "KEPT": "1"}
     env = run.environment(old, None, world.root)

@@ -61,7 +61,13 @@ class Bundle:
     def contents(self, module: str) -> bytes:
         """The changed source of a module; checks all files the first time."""
         if not self._contents:
-            self._contents = {name: self._load(name) for name in self.files}
+            try:
+                self._contents = {name: self._load(name) for name in self.files}
+            except OSError as error:
+                raise GraftImportError(
+                    f"{error.filename} cannot be read ({error.strerror}); "
+                    "start the command with 'vllm-graft run' again"
+                ) from error
         return self._contents[module]
 
     def _load(self, module: str) -> bytes:

@@ -68,17 +68,26 @@ def environment(
         base: The environment to build on; not changed.
         folder: The bundle, or None for no graft.
         tree: A tree to import vLLM from, or None for the one that is installed.
+
+    Raises:
+        TreeError: The tree's path cannot be part of PYTHONPATH.
     """
     first = [str(SITE)]
     if tree is not None:
         first.append(str(tree.resolve()))
+        if os.pathsep in first[-1]:
+            raise TreeError(
+                f"its path holds {os.pathsep!r}, which PYTHONPATH cannot",
+                where=first[-1],
+                hint="move the tree, or name it by another path",
+            )
     # An empty entry is the current folder; an empty variable is none.
     old = base["PYTHONPATH"].split(os.pathsep) if base.get("PYTHONPATH") else []
     path = os.pathsep.join([*first, *(p for p in old if p not in first)])
     env = {**base, "PYTHONPATH": path}
     env.pop(VARIABLE, None)
     if folder is not None:
-        env[VARIABLE] = str(folder)
+        env[VARIABLE] = str(folder.absolute())
     return env
 
 
