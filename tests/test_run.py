@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from miniature import AFTER, World
+from running import Run
 from vllm_graft import GraftError, run
 from vllm_graft.hook import VARIABLE
 
@@ -118,6 +119,19 @@ def test_a_series_that_does_not_apply_starts_nothing(world: World) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "conflict" in done.stderr
     assert "0002-word.spatch" in done.stderr
+
+
+def test_a_refusal_can_be_read_by_programs(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.write(
+        {"vllm/sub/word.py": b"class Word:\n    def say(self):\n        pass\n"}
+    )
+    words = ("run", "--json", "--tree", world.root, "--series", world.series)
+    done = Run(capsys, *words, "--", "true")
+    assert done.code == 1
+    (series,) = done.json("status")["series"]
+    assert series["verdict"] == "conflict"
 
 
 @pytest.mark.parametrize("first", ["apply", "plan"])

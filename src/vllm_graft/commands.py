@@ -141,8 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         folder = runner.bundle(tree, series, without)
     except runner.NotRunnableError as error:
-        for line in report.status_lines(error.plan.status, reverse=error.plan.reverse):
-            report.complain(line)
+        report.refuse(arguments, error.plan)
         return _explain(error.plan)
     env = runner.environment(os.environ, folder, given)
     if arguments.cpu:

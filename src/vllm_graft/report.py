@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vllm_graft.api import Outcome
     from vllm_graft.index.fetch import Fetched
     from vllm_graft.lint import Problem
+    from vllm_graft.planner import Plan
 
 _COLOURS: Final = {
     Verdict.APPLIES: "32",
@@ -57,6 +58,15 @@ def show_json(record: dict[str, Any]) -> None:
 def complain(line: str) -> None:
     """Prints a line on standard error."""
     print(line, file=sys.stderr)  # noqa: T201
+
+
+def refuse(arguments: argparse.Namespace, plan: Plan) -> None:
+    """Prints where the series stand that keep a command from starting."""
+    if arguments.json:
+        show_json(plan.status.to_json())
+        return
+    for line in status_lines(plan.status, reverse=plan.reverse):
+        complain(line)
 
 
 def note(notes: Iterable[str]) -> None:

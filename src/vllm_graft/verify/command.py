@@ -50,14 +50,8 @@ def _write(arguments: argparse.Namespace, done: Verification) -> None:
 
 
 def _refuse(arguments: argparse.Namespace, error: NotRunnableError) -> int:
-    status = error.plan.status
-    lines = report.status_lines(status, reverse=error.plan.reverse)
-    if arguments.json:
-        report.show_json(status.to_json())
-    else:
-        for line in lines:
-            report.complain(line)
-    report.complain(f"error: {status.tree}: {error.message}")
+    report.refuse(arguments, error.plan)
+    report.complain(f"error: {error.plan.status.tree}: {error.message}")
     return 1
 
 
