@@ -20,9 +20,7 @@ settings.load_profile("graft")
 
 # Many engine starts each: `make proof` runs them, and they want a quiet machine.
 _PROOFS = (
-    "test_cpu_engine",
     "test_engine_results",
-    "test_fork_runner_tests",
     "test_proof_engine_faults",
     "test_proof_faults",
     "test_proof_ray",
