@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from vllm_graft import outputs
 from vllm_graft.audit.findings import Finding, Note
 from vllm_graft.errors import GraftError
 
@@ -29,7 +30,7 @@ def write_baseline(path: Path, findings: Iterable[Finding]) -> int:
         if finding.suppressed != "comment"
     }
     data = {"schema": _SCHEMA, "findings": known}
-    write_text(path, json.dumps(data, indent=1) + "\n")
+    outputs.write(path, json.dumps(data, indent=1) + "\n")
     return len(known)
 
 
@@ -85,19 +86,3 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     if not valid:
         raise GraftError("not a baseline", where=str(path), hint=hint)
     return known
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file that the user asked for.
-
-    Raises:
-        GraftError: It cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise GraftError(
-            f"cannot be written: {error.strerror}",
-            where=str(path),
-            hint="name a file in a folder that can be written to",
-        ) from error

@@ -7,13 +7,14 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from vllm_graft import outputs
 from vllm_graft import report as printer
 from vllm_graft.audit.auditor import audit
-from vllm_graft.audit.baseline import apply_baseline, write_baseline, write_text
+from vllm_graft.audit.baseline import apply_baseline, write_baseline
 from vllm_graft.audit.findings import Report
 from vllm_graft.audit.listing import github_lines, listing
 from vllm_graft.audit.rules import RULES_FILE, Rule, load_rules
@@ -91,7 +92,7 @@ def _write_sarif(path: Path, result: Report) -> None:
     from vllm_graft.audit.sarif import sarif  # noqa: PLC0415
 
     log = sarif(result, version("vllm-graft"))
-    write_text(path, json.dumps(log, indent=1) + "\n")
+    outputs.write(path, json.dumps(log, indent=1) + "\n")
 
 
 def _record(paths: Sequence[Path], result: Report) -> dict[str, Any]:
@@ -126,8 +127,6 @@ def _progress() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from contextlib import ExitStack  # noqa: PLC0415
-
     begin = time.monotonic()
     with ExitStack() as stack:
         bars: list[Progress | None] = []

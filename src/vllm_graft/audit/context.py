@@ -117,6 +117,12 @@ def short(dotted: str) -> str:
     return parts[-1]
 
 
+def cut(text: str, width: int = 60) -> str:
+    """A text on one line, no wider than asked for."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
 def terminal(node: ast.AST) -> str:
     """The last part of a dotted expression; empty for any other."""
     match node:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from vllm_graft import report
-from vllm_graft.errors import TreeError
+from vllm_graft import outputs, report
 from vllm_graft.index.client import Index
 from vllm_graft.matrix.build import Matrix, run_matrix
 from vllm_graft.matrix.page import render_html
@@ -28,7 +26,7 @@ def run(arguments: argparse.Namespace, series: Sequence[Series]) -> int:
     else:
         print_table(matrix, sys.stdout)
     if arguments.html:
-        _write(arguments.html, render_html(matrix))
+        outputs.write(arguments.html, render_html(matrix))
         report.complain(f"wrote {arguments.html}")
     return 2 if matrix.failed else int(not _fine(matrix))
 
@@ -44,14 +42,3 @@ def _fine(matrix: Matrix) -> bool:
         if row.status is not None
         for series in row.status.series
     )
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TreeError(
-            f"cannot be written: {error.strerror}",
-            where=str(path),
-            hint="name a file in a folder that exists and can be written",
-        ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from vllm_graft.matrix.view import (
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from vllm_graft.matrix.build import Matrix, Row, Run
-    from vllm_graft.results import PatchResult, Verdict
+    from vllm_graft.page import page
+from vllm_graft.results import PatchResult, Verdict
 
 
 def render_html(matrix: Matrix) -> str:
@@ -29,31 +29,11 @@ def render_html(matrix: Matrix) -> str:
     It reads without scripts, on narrow screens, in light and dark, and without
     telling colours apart. A cell leads to the details of its release, below.
     """
-    style = files("vllm_graft").joinpath("matrix.css").read_text(encoding="utf-8")
-    title = f"vllm-graft matrix: {headline(matrix)}"
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{escape(title)}</title>",
-            f"<style>\n{style}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            *_header(matrix),
-            *_history(matrix),
-            *_table(matrix),
-            *_details(matrix),
-            "</main>",
-            *_footer(matrix),
-            "</body>",
-            "</html>",
-            "",
-        ]
+    return page(
+        f"vllm-graft matrix: {headline(matrix)}",
+        ["matrix.css"],
+        [*_header(matrix), *_history(matrix), *_table(matrix), *_details(matrix)],
+        _footer(matrix),
     )
 
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from vllm_graft import report
+from vllm_graft import outputs, report
 from vllm_graft.run import NotRunnableError
 from vllm_graft.verify import report as verify_report
 from vllm_graft.verify.page import render_html
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace, series: Sequence[str]) -> int:
         series: The series by name or folder.
     """
     for path in (arguments.html, arguments.junit):
-        verify_report.check_writable(path)
+        outputs.check_writable(path)
     options = Options(
         arguments.tree, series, arguments.python, arguments.device, arguments.quick
     )
@@ -42,10 +42,10 @@ def run(arguments: argparse.Namespace, series: Sequence[str]) -> int:
 
 def _write(arguments: argparse.Namespace, done: Verification) -> None:
     if arguments.junit:
-        verify_report.write(arguments.junit, verify_report.junit(done))
+        outputs.write(arguments.junit, verify_report.junit(done))
         report.complain(f"wrote {arguments.junit}")
     if arguments.html:
-        verify_report.write(arguments.html, render_html(done))
+        outputs.write(arguments.html, render_html(done))
         report.complain(f"wrote {arguments.html}")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any
 
+from vllm_graft.page import page
 from vllm_graft.verify.plot import fault_plot, timing_plot
 from vllm_graft.verify.results import GROUPS, FaultPair, Property, Verification
 from vllm_graft.verify.words import Word, word_for
@@ -26,33 +26,17 @@ def render_html(done: Verification) -> str:
     It reads without scripts, on narrow screens, in light and dark, and without
     telling colours apart.
     """
-    folder = files("vllm_graft")
-    names = ("matrix.css", "verify.css")
-    style = "".join(folder.joinpath(n).read_text(encoding="utf-8") for n in names)
-    return "\n".join(
+    return page(
+        f"vllm-graft verify: {done.headline}",
+        ["matrix.css", "verify.css"],
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>vllm-graft verify: {escape(done.headline)}</title>",
-            f"<style>\n{style}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
             *_header(done),
             *_summary(done),
             *_properties(done),
             *_faults(done.faults),
             *_latency(done),
-            "</main>",
-            *_footer(done),
-            "</body>",
-            "</html>",
-            "",
-        ]
+        ],
+        _footer(done),
     )
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from vllm_graft.errors import GraftError
 from vllm_graft.verify.results import GROUPS, Property, Verification
 
 _COLOURS: Final = {"holds": "32", "fails": "31", "error": "33"}
@@ -62,40 +60,6 @@ def junit(done: Verification) -> str:
                 ET.SubElement(case, "system-out").text = _clean(one.detail)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode")
-
-
-def write(path: Path, text: str) -> None:
-    """Writes a report.
-
-    Raises:
-        GraftError: The file cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, error.strerror) from error
-
-
-def check_writable(path: Path | None) -> None:
-    """Finds out now, not after minutes, whether a report can be written.
-
-    Raises:
-        GraftError: It cannot.
-    """
-    if path is None:
-        return
-    if path.is_dir():
-        raise _unwritable(path, "it is a folder")
-    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise _unwritable(path, "no such folder, or not yours")
-
-
-def _unwritable(path: Path, why: str | None) -> GraftError:
-    return GraftError(
-        f"cannot be written: {why}",
-        where=str(path),
-        hint="name a file in a folder that exists and can be written",
-    )
 
 
 def _count(element: ET.Element, properties: Sequence[Property], seconds: float) -> None:

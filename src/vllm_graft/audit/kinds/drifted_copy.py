@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from vllm_graft.audit.context import Context, Hit, Kind, short
+from vllm_graft.audit.context import Context, Hit, Kind, cut, short
 from vllm_graft.audit.inference import find_function
 from vllm_graft.audit.modules import Module, Site
 from vllm_graft.audit.names import Function
@@ -163,10 +163,5 @@ def _differences(
 
 
 def _first(lines: list[str]) -> str:
-    shown = ", ".join(f"'{_cut(line)}'" for line in lines[:_SHOWN])
+    shown = ", ".join(f"'{cut(line)}'" for line in lines[:_SHOWN])
     return f" ({shown}{', ...' * (len(lines) > _SHOWN)})"
-
-
-def _cut(line: str, width: int = 60) -> str:
-    line = line.strip()
-    return line if len(line) <= width else f"{line[: width - 3]}..."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from vllm_graft.audit.context import Context, Hit, Kind, short
+from vllm_graft.audit.context import Context, Hit, Kind, cut, short
 from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.rules import Rule
 
@@ -39,7 +39,7 @@ class MonkeyPatch(Kind):
             for node, owner, name, value in _patches(site.node):
                 target = self._target(owner, name, site.scope)
                 if target and not self._restores(value, site.scope, target):
-                    new = _cut(ast.unparse(value))
+                    new = cut(ast.unparse(value))
                     yield Hit(node, site.scope, short(target), new)
 
     def _target(self, owner: ast.expr, name: str, scope: Scope) -> str:
@@ -100,8 +100,3 @@ def _targets(
                 case _:
                     for part in parts:
                         yield from _targets(node, part, value)
-
-
-def _cut(text: str, width: int = 60) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else f"{text[: width - 3]}..."
