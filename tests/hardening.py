@@ -26,9 +26,9 @@ import pickle
 
 
 class MessageQueue:
-    def __init__(self, broken="", n_remote_reader=0):
+    def __init__(self, broken="", remote=0):
         self.broken = broken
-        self.n_remote_reader = n_remote_reader
+        self.n_remote_reader = remote
         self.current_idx = 0
         self.blocks = []
         self.socket_messages = []
@@ -56,12 +56,12 @@ class MessageQueue:
     def enqueue(self, obj, timeout=None):
         message = pickle.dumps(obj)
         if len(message) > 99:
-            with self.acquire_write(timeout) as buf:
-                buf[0] = 1
+            with self.acquire_write(timeout) as place:
+                place[0] = 1
             self.local_socket.send_multipart([message], copy=False)
         else:
-            with self.acquire_write(timeout) as buf:
-                buf[:] = 0, message
+            with self.acquire_write(timeout) as place:
+                place[:] = 0, message
         self.notify()
 
     def received(self):
@@ -87,37 +87,37 @@ class WorkerProc:
         self.stopped = False
         self.worker = SimpleNamespace(device="device 0")
 
-    def resolve(self, output):
-        if isinstance(output, AsyncModelRunnerOutput):
-            return output.get_output()
-        return output
+    def resolve(self, given):
+        if isinstance(given, AsyncModelRunnerOutput):
+            return given.get_output()
+        return given
 
-    def enqueue_output(self, output):
+    def enqueue_output(self, given):
         ENQUEUE
 
-    def handle_output(self, output):
-        self.enqueue_output(output)
+    def handle_output(self, given):
+        self.enqueue_output(given)
 
     def async_output_busy_loop(self):
         THREAD
 """
 
 ENQUEUE = """
-if isinstance(output, AsyncModelRunnerOutput):
-    output = output.get_output()
-if isinstance(output, Exception):
-    result = (WorkerProc.ResponseStatus.FAILURE, str(output))
+if isinstance(given, AsyncModelRunnerOutput):
+    given = given.get_output()
+if isinstance(given, Exception):
+    reply = (WorkerProc.ResponseStatus.FAILURE, str(given))
 else:
-    result = (WorkerProc.ResponseStatus.SUCCESS, output)
-if (mq := self.worker_response_mq) is not None:
-    mq.enqueue(result)
+    reply = (WorkerProc.ResponseStatus.SUCCESS, given)
+if (queue := self.worker_response_mq) is not None:
+    queue.enqueue(reply)
 """
 THREAD = """
 if hasattr(self.worker, "device"):
     current_platform.set_device(self.worker.device)
 while True:
-    output = self.async_output_queue.get()
-    self.enqueue_output(output)
+    given = self.async_output_queue.get()
+    self.enqueue_output(given)
 """
 
 
@@ -230,7 +230,7 @@ _SENT: list[tuple[list[Any], dict[str, Any], list[Any], bool]] = [
     ),
     ([6, 7], {"broken": "notify"}, [("success", 6)], True),
     ([8, 9], {"broken": "block"}, [], True),
-    ([threading.Lock(), 10], {"n_remote_reader": 1}, [], True),
+    ([threading.Lock(), 10], {"remote": 1}, [], True),
 ]
 
 

@@ -181,7 +181,7 @@ def test_another_tool_plans_anew(world: World, monkeypatch: pytest.MonkeyPatch) 
     assert folder is not None
     (folder / "mark").touch()
     assert run.bundle(world.tree, series, []) == folder
-    monkeypatch.setattr(run, "_tool", lambda: ["another"])
+    monkeypatch.setattr(run, "code_digest", lambda _: "another")
     other = run.bundle(world.tree, series, [])
     assert other is not None
     assert not (other / "mark").exists()

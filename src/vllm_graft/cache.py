@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
 
 
@@ -24,3 +26,21 @@ def cache_dir(*parts: str) -> Path:
     path = base.joinpath(*parts)
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+@cache
+def code_digest(*packages: str) -> str:
+    """A digest of the tool's own code and of the Python that runs it.
+
+    It belongs in the key of whatever is kept that another version may see otherwise.
+
+    Args:
+        packages: The sub-packages that count, besides the package's own modules.
+    """
+    from hashlib import sha256  # noqa: PLC0415 - for what is kept, and slow
+
+    digest = sha256(sys.version.encode())
+    for folder in ("", *packages):
+        for path in sorted((Path(__file__).parent / folder).glob("*.py")):
+            digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vllm_graft.atomic import cache_path, write_atomic
+from vllm_graft.cache import code_digest
 from vllm_graft.catalog import series_folder
 from vllm_graft.errors import TreeError
 from vllm_graft.hook import VARIABLE
@@ -48,7 +49,7 @@ def bundle(tree: DirTree, series: Sequence[str], without: Sequence[str]) -> Path
     """
     root = str(tree.root.resolve())
     texts = [*_texts(series), "without", *_texts(without)]
-    request = _digest([*_tool(), root, *texts])
+    request = _digest([code_digest("engine"), root, *texts])
     store = cache_path("run")
     known = store / f"{request}.json"
     key = _key(tree, known)
@@ -100,14 +101,6 @@ def _texts(series: Iterable[str]) -> list[str]:
         for file in [folder / "series", *sorted(folder.glob("*.spatch"))]:
             parts += [file.name, sha256(file.read_bytes()).hexdigest()]
     return parts
-
-
-def _tool() -> list[str]:
-    """The state of the tool itself: another version may plan otherwise."""
-    package = Path(__file__).parent
-    files = [*package.glob("*.py"), *(package / "engine").glob("*.py")]
-    states = [(file.name, file.stat()) for file in files]
-    return sorted(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in states)
 
 
 def _key(tree: DirTree, known: Path) -> str | None:

@@ -14,13 +14,13 @@ from vllm_graft.matrix.view import (
     lines_of,
     outcome,
 )
+from vllm_graft.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from vllm_graft.matrix.build import Matrix, Row, Run
-    from vllm_graft.page import page
-from vllm_graft.results import PatchResult, Verdict
+    from vllm_graft.results import PatchResult, Verdict
 
 
 def render_html(matrix: Matrix) -> str:

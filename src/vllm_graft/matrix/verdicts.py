@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vllm_graft.api import status
 from vllm_graft.atomic import cache_path, write_atomic
+from vllm_graft.cache import code_digest
 from vllm_graft.results import (
     HunkResult,
     PatchResult,
@@ -27,6 +25,7 @@ from vllm_graft.tree import MemoryTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from vllm_graft.index.releases import Release
     from vllm_graft.series import Series
@@ -64,7 +63,7 @@ def release_status(
 
 def _key(files: Mapping[str, bytes], series: Iterable[Series]) -> str:
     """A digest of all that the verdicts depend on."""
-    parts = [_package().encode()]
+    parts = [code_digest("engine", "index", "matrix").encode()]
     for path, data in sorted(files.items()):
         parts += [path.encode(), data]
     for one in series:
@@ -75,15 +74,6 @@ def _key(files: Mapping[str, bytes], series: Iterable[Series]) -> str:
                 parts += [path.encode(), data]
     # Digests have one length: where one part ends is never in doubt.
     return _sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
-
-
-@cache
-def _package() -> str:
-    """A digest of this package's code and of the Python that runs it."""
-    digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _load(store: Path, key: str) -> tuple[SeriesResult, ...] | None:

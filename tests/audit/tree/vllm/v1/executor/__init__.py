@@ -1,4 +1,4 @@
 from vllm.v1.executor.abstract import Executor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
-__all__ = ["Executor", "UniProcExecutor"]
+__all__ = ("UniProcExecutor", "Executor")

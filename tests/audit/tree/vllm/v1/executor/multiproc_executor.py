@@ -4,8 +4,8 @@ from vllm.v1.outputs import AsyncModelRunnerOutput
 
 class MultiprocExecutor(Executor):
     def collective_rpc(self, method, args=(), kwargs=None, non_block=False):
-        future = self.ask(method, args, kwargs)
-        return future if non_block else future.result()
+        answer = self.ask(method, args, kwargs)
+        return answer if non_block else answer.result()
 
 
 class WorkerProc:
