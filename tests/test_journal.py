@@ -131,7 +131,8 @@ def test_a_second_writer_is_turned_away(world: World) -> None:
     assert world.snapshot() == before
 
 
-def test_writers_at_the_same_time_do_not_mix(world: World) -> None:
+@pytest.mark.parametrize("_", range(10))
+def test_writers_at_the_same_time_do_not_mix(world: World, _: int) -> None:
     ready, go = os.pipe()
     children = []
     for _ in range(8):
@@ -151,9 +152,28 @@ def test_writers_at_the_same_time_do_not_mix(world: World) -> None:
     os.close(ready)
     codes = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
     assert set(codes) <= {0, 2}
+    # One that comes too late finds the work done, one that comes too early is turned
+    # away, and nobody sweeps away what another one is about to lock.
     assert codes.count(0) == 1
     assert finished(world)
     assert not litter(world)
+
+
+def test_a_draft_that_is_not_locked_yet_is_left_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = Path.mkdir
+
+    def and_then_another(path: Path, *args: object, **kwargs: object) -> None:
+        mkdir(path)
+        if path.name.startswith(f"{JOURNAL}."):
+            for attempt in (write_changes, lambda tree, _: recover(tree)):
+                with pytest.raises(TreeError, match="another run is writing"):
+                    attempt(world.tree, changes())
+
+    monkeypatch.setattr(Path, "mkdir", and_then_another)
+    with open_journal(world.tree, []):
+        assert (world.root / JOURNAL).is_dir()
 
 
 def test_a_file_system_without_hard_links(

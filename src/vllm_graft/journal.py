@@ -13,7 +13,6 @@ mode, owner and times. Paths are relative: a tree can be moved with its journal.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from vllm_graft.errors import TreeError
+from vllm_graft.locks import is_locked, lock
 from vllm_graft.manifest import (
     NONE,
     Entry,
@@ -54,24 +54,25 @@ def open_journal(tree: DirTree, changes: Sequence[FileChange]) -> Iterator[set[s
             longer as the changes want it.
         OSError: The tree cannot be written.
     """
-    _sweep(tree)
     draft = _unnamed(tree)
     replaced: set[str] = set()
-    locks = contextlib.ExitStack()
-    draft.mkdir()
-    try:
-        locks.enter_context(_lock(draft))
-        _fill(draft, tree, changes)
-        _name(draft, tree)
-        yield replaced
-        _forget(tree)
-    except BaseException:
-        if not draft.exists():  # it has its name: files may have changed
-            _roll_back(tree, replaced)
-        raise
-    finally:
-        _remove(draft)
-        locks.close()
+    # From before the draft is there, which is not locked at once: another writer
+    # would sweep it away.
+    with _alone(tree), contextlib.ExitStack() as locks:
+        _sweep(tree)
+        draft.mkdir()
+        try:
+            locks.enter_context(lock(draft))
+            _fill(draft, tree, changes)
+            _name(draft, tree)
+            yield replaced
+            _forget(tree)
+        except BaseException:
+            if not draft.exists():  # it has its name: files may have changed
+                _roll_back(tree, replaced)
+            raise
+        finally:
+            _remove(draft)
 
 
 def check_recovered(tree: DirTree) -> None:
@@ -83,12 +84,8 @@ def check_recovered(tree: DirTree) -> None:
     journal = tree.root / JOURNAL
     if not journal.is_dir():
         return
-    if _locked(journal):
-        raise TreeError(
-            "another run is writing to this tree",
-            where=str(tree.root),
-            hint="wait until it has ended, then run the command again",
-        )
+    if is_locked(journal):
+        raise _busy(tree)
     raise TreeError(
         "an earlier run was interrupted while it wrote; the originals are safe",
         where=str(journal),
@@ -107,20 +104,35 @@ def recover(tree: DirTree) -> list[str]:
         TreeError: A run is still at work; or a file was changed by something else
             since, and is left alone; or the journal is damaged. It then stays.
     """
-    journal = tree.root / JOURNAL
-    if not journal.is_dir():
-        _sweep(tree)
-        return []
-    if _locked(journal):
-        check_recovered(tree)
     try:
-        return _restore(tree)
+        with _alone(tree):
+            if not (tree.root / JOURNAL).is_dir():
+                _sweep(tree)
+                return []
+            return _restore(tree)
     except OSError as error:
         raise TreeError(
             f"cannot be written: {error.strerror}; the journal stays",
             where=str(error.filename or tree.root),
             hint="make room and make the folder writable, then run it again",
         ) from error
+
+
+@contextmanager
+def _alone(tree: DirTree) -> Iterator[None]:
+    """Keeps other writers out of a tree."""
+    with lock(tree.root) as free:
+        if not free:
+            raise _busy(tree)
+        yield
+
+
+def _busy(tree: DirTree) -> TreeError:
+    return TreeError(
+        "another run is writing to this tree",
+        where=str(tree.root),
+        hint="wait until it has ended, then run the command again",
+    )
 
 
 def staged(path: Path) -> Path:
@@ -257,7 +269,7 @@ def _forget(tree: DirTree) -> None:
 def _sweep(tree: DirTree) -> None:
     """Removes what a killed run left of a journal before or after its time."""
     for litter in tree.root.glob(f"{JOURNAL}.*"):
-        if not _locked(litter):
+        if not is_locked(litter):
             _remove(litter)
 
 
@@ -266,31 +278,6 @@ def _remove(folder: Path) -> None:
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[bool]:
-    """Locks a folder for this process; gives whether no other one had it."""
-    handle = os.open(folder, os.O_RDONLY)
-    free = True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        free = False
-    except OSError:
-        pass  # a file system without locks; then nothing tells
-    try:
-        yield free
-    finally:
-        os.close(handle)
-
-
-def _locked(folder: Path) -> bool:
-    try:
-        with _lock(folder) as free:
-            return not free
-    except OSError:  # it is gone
-        return False
 
 
 def _link(source: Path, target: Path) -> None:
