@@ -17,7 +17,8 @@ from vllm_graft.series import patches_folder
 SERIES = "mrv2-async-output"
 
 #: The edits that are a hunk of their own: the patch, and a word of the hunk's header.
-#: Those of the runner's methods are one hunk; see :func:`with_method`.
+#: Those of the runner's methods are one hunk; see :func:`sparing`
+#: and :func:`with_method`.
 EDITS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "uniproc": ("0001-uniproc-executor.spatch", "UniProcExecutor.collective_rpc"),
@@ -25,6 +26,7 @@ EDITS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 METHODS = ("sample_tokens", "pool")
+_RUNNER = "0003-gpu-model-runner.spatch"
 NAIVE = "busy-loop"
 
 
@@ -50,6 +52,27 @@ def mutated(edit: str, folder: Path) -> Path:
         (copy / name).unlink()
     else:
         (copy / name).write_text(text)
+    return copy
+
+
+def sparing(method: str, folder: Path) -> Path:
+    """A copy of the series that leaves a method of the runner as it is.
+
+    The post-conditions go too: they would refuse what is left.
+    """
+    copy = folder / f"{SERIES}-sparing-{method}"
+    shutil.copytree(patches_folder() / SERIES, copy)
+    patch = copy / _RUNNER
+    head, target, rest = re.split(
+        r"^(\+\+\+ .*\n)", patch.read_text(), flags=re.MULTILINE
+    )
+    hunks = rest[rest.index("@@ ") :]
+    header = next(x for x in hunks.splitlines() if f"GPUModelRunner.{method}" in x)
+    scopes, options = header.removeprefix("@@ ").split(" @@")
+    kept = [x for x in scopes.split(", ") if x != f"GPUModelRunner.{method}"]
+    assert kept
+    hunks = hunks.replace(header, f"@@ {', '.join(kept)} @@{options}")
+    patch.write_text(head + target + hunks)
     return copy
 
 

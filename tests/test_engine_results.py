@@ -6,14 +6,11 @@ What `vllm-graft verify` runs and how it judges, a test a property.
 from __future__ import annotations
 
 import os
-import re
-import shutil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from vllm_graft.catalog import series_folder
+from mutations import SERIES, sparing
 from vllm_graft.verify.jobs import SIDES, Maker, Scope, groups
 from vllm_graft.verify.judge import (
     by_name,
@@ -34,8 +31,6 @@ CONFIGS = {
 ASYNCHRONOUS = [name for name, one in CONFIGS.items() if one["asynchronous"]]
 HELD, *USUAL = sorted(CONFIGS, key=lambda name: not name.startswith("held"))
 
-SERIES = "mrv2-async-output"
-RUNNER = "0003-gpu-model-runner.spatch"
 # The methods that the runner's patch edits, and where it shows that one is spared.
 WITHOUT = {"sample_tokens": "generate-uni-sync", "pool": "embed-uni-sync"}
 
@@ -143,27 +138,6 @@ def without(
     done = run_jobs(jobs, 1 if engine.device == "cuda" else 2, scratch, print)
     assert [one.error for one in done] == [None, None]
     return {one.job.name: one.result for one in done}
-
-
-def sparing(method: str, folder: Path) -> Path:
-    """A copy of the series that leaves a method of the runner as it is.
-
-    The post-conditions go too: they would refuse what is left.
-    """
-    copy = folder / f"{SERIES}-sparing-{method}"
-    shutil.copytree(series_folder(SERIES), copy)
-    patch = copy / RUNNER
-    head, target, rest = re.split(
-        r"^(\+\+\+ .*\n)", patch.read_text(), flags=re.MULTILINE
-    )
-    hunks = rest[rest.index("@@ ") :]
-    header = next(x for x in hunks.splitlines() if f"GPUModelRunner.{method}" in x)
-    scopes, options = header.removeprefix("@@ ").split(" @@")
-    kept = [x for x in scopes.split(", ") if x != f"GPUModelRunner.{method}"]
-    assert kept
-    hunks = hunks.replace(header, f"@@ {', '.join(kept)} @@{options}")
-    patch.write_text(head + target + hunks)
-    return copy
 
 
 @pytest.mark.parametrize("spared", WITHOUT)

@@ -123,6 +123,14 @@ def cut(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
+def receiver(call: ast.Call, methods: frozenset[str]) -> ast.expr | None:
+    """What one of some methods is called on; None for any other call."""
+    match call.func:
+        case ast.Attribute(value=value, attr=name) if name in methods:
+            return value
+    return None
+
+
 def terminal(node: ast.AST) -> str:
     """The last part of a dotted expression; empty for any other."""
     match node:

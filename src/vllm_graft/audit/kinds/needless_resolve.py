@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
-from vllm_graft.audit.context import Context, Hit, terminal
+from vllm_graft.audit.context import Context, Hit, receiver, terminal
 from vllm_graft.audit.modules import Scope, Site
 from vllm_graft.audit.results import ResultKind, origins
 from vllm_graft.audit.rules import Rule
@@ -45,12 +45,10 @@ class NeedlessResolve(ResultKind):
                     yield Hit(event.node, scope, ast.unparse(first.func), said)
 
     def _is_source(self, call: ast.Call, scope: Scope) -> bool:
-        match call.func:
-            case ast.Attribute(value=receiver, attr=name) if name in self.methods:
-                pass
-            case _:
-                return False
-        classes = self.types.of(receiver, scope)
+        on = receiver(call, self.methods)
+        if on is None:
+            return False
+        classes = self.types.of(on, scope)
         if classes:
             return any(self.is_a(dotted, self.targets) for dotted in classes)
-        return terminal(receiver) in self.holders
+        return terminal(on) in self.holders

@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from vllm_graft.audit.context import Context, Hit, instance_of, short, terminal
+from vllm_graft.audit.context import (
+    Context,
+    Hit,
+    instance_of,
+    receiver,
+    short,
+    terminal,
+)
 from vllm_graft.audit.modules import Module, Scope, Site
 from vllm_graft.audit.results import ResultKind, describe, origins
 from vllm_graft.audit.rules import Rule
@@ -40,28 +47,26 @@ class SuperResult(ResultKind):
                 yield Hit(call, scope, subject, describe(events, call))
 
     def _is_source(self, call: ast.Call, scope: Scope) -> bool:
-        match call.func:
-            case ast.Attribute(value=receiver, attr=name) if name in self.methods:
-                pass
-            case _:
-                return False
+        on = receiver(call, self.methods)
+        if on is None:
+            return False
         owner = instance_of(scope)
         if not owner or owner in self.targets:
             return False
         whole = self._whole(owner, scope)
         if not whole:
             return False
-        match receiver:
+        match on:
             case ast.Call(func=ast.Name(id="super")):
                 line = self.project.ancestors(whole)
                 above = line[line.index(owner) + 1 :]
             case ast.Name() | ast.Attribute() if call.args[:1]:
-                above = tuple(self.project.resolve(receiver, scope))
+                above = tuple(self.project.resolve(on, scope))
                 if not any(self.is_a(a, self.targets) for a in above):
                     return False
             case _:
                 return False
-        return self._unresolved(above, name)
+        return self._unresolved(above, terminal(call.func))
 
     def _whole(self, owner: str, scope: Scope) -> str:
         """The subclass that a class is, or is mixed into; empty if there is none."""
