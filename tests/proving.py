@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from engine.interpreter import engine_python
 from vllm_graft.cpu import environment
 from vllm_graft.proof.configurations import driver_environment
+from vllm_graft.proof.records import Case, Record, read_records
 
 TIMEOUT = 800  # seconds; most of it is room for a busy machine
 
@@ -55,3 +57,22 @@ def prove(
     assert output.is_file(), log.read_text()[-3000:]
     result: dict[str, Any] = json.loads(output.read_text())
     return result
+
+
+def prove_faults(
+    jobs: Mapping[str, Callable[..., dict[str, Any]]], folder: Path
+) -> dict[str, dict[Case, Record]]:
+    """The records of several runs of ``faults``, by the run's name and by case.
+
+    Args:
+        jobs: Each is :func:`prove` but for ``output``.
+        folder: For the results.
+    """
+    # Two at a time: they mostly wait.
+    with ThreadPoolExecutor(2) as pool:
+        started = {
+            name: pool.submit(job, output=folder / f"{name}.json")
+            for name, job in jobs.items()
+        }
+        found = {name: read_records(f.result()) for name, f in started.items()}
+    return {name: {r.case: r for r in records} for name, records in found.items()}

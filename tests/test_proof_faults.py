@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mutations import NAIVE, SERIES, mutated
-from proving import prove
-from vllm_graft.proof.records import ANSWERED, Case, Record, compare, read_records
+from proving import prove, prove_faults
+from vllm_graft.proof.records import ANSWERED, Case, Record, compare
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
@@ -60,14 +59,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
         "base-late": partial(prove, "faults", *late, series=None),
         "late": partial(prove, "faults", *late, series=SERIES),
     }
-    # Two at a time: they mostly wait.
-    with ThreadPoolExecutor(2) as pool:
-        started = {
-            name: pool.submit(job, output=folder / f"{name}.json")
-            for name, job in jobs.items()
-        }
-        found = {name: read_records(f.result()) for name, f in started.items()}
-    return {name: {r.case: r for r in records} for name, records in found.items()}
+    return prove_faults(jobs, folder)
 
 
 @pytest.fixture
